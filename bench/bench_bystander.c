@@ -43,10 +43,10 @@ static const uint64_t seed = 7;
 static void request_once(shuf *handle, struct samples *samples, uint64_t epoch, double *ns)
 {
     uint32_t values[BYSTANDER_N];
-    const shuf_permutation request = {
-        .n = BYSTANDER_N, .seed = seed, .epoch = epoch, .dtype = SHUF_U32};
+    const shuf_request request = {
+        .permutation = {.n = BYSTANDER_N, .seed = seed, .epoch = epoch, .dtype = SHUF_U32}};
     const double start = now_ns();
-    const shuf_status status = shuf_permute(handle, &request, values, sizeof values, NULL);
+    const shuf_status status = shuf_copy(handle, &request, values, sizeof values, NULL);
     *ns = now_ns() - start;
     if (status != SHUF_OK) {
         samples->failures++;

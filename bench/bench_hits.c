@@ -53,14 +53,14 @@ static void check(shuf *handle, shuf_status status)
 static void copy(shuf *handle, uint64_t seed)
 {
     uint32_t values[N];
-    const shuf_permutation request = {.n = N, .seed = seed, .dtype = SHUF_U32};
-    check(handle, shuf_permute(handle, &request, values, sizeof values, NULL));
+    const shuf_request request = {.permutation = {.n = N, .seed = seed, .dtype = SHUF_U32}};
+    check(handle, shuf_copy(handle, &request, values, sizeof values, NULL));
 }
 
 static void lease(shuf *handle, uint64_t seed)
 {
     shuf_lease *taken = NULL;
-    const shuf_permutation request = {.n = N, .seed = seed, .dtype = SHUF_U32};
+    const shuf_request request = {.permutation = {.n = N, .seed = seed, .dtype = SHUF_U32}};
     check(handle, shuf_lease_take(handle, &request, NULL, &taken));
     check(handle, shuf_lease_release(handle, &taken));
 }
@@ -70,8 +70,9 @@ static void look_up(shuf *handle, uint64_t seed)
 {
     const uint64_t at = INDEX_N - 1;
     uint64_t found;
-    const shuf_permutation request = {.algorithm = "philox24", .n = INDEX_N, .seed = seed};
-    check(handle, shuf_index(handle, &request, SHUF_FORWARD, &at, 1, &found));
+    const shuf_request request = {
+        .permutation = {.algorithm = "philox24", .n = INDEX_N, .seed = seed}};
+    check(handle, shuf_index(handle, &request.permutation, SHUF_FORWARD, &at, 1, &found));
 }
 
 static const struct request {

@@ -109,10 +109,10 @@ static void check_all(struct party *p)
 
 static uint64_t result_bytes(uint64_t n)
 {
-    shuf_permutation request = {.n = n};
+    shuf_request request = {.permutation = {.n = n}};
     shuf_shape shape;
     char why[256];
-    if (shuf_permutation_shape(&request, &shape, why, sizeof why) != SHUF_OK)
+    if (shuf_shape_of(&request, &shape, why, sizeof why) != SHUF_OK)
         die("--n: %s", why);
     return shape.bytes;
 }

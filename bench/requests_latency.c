@@ -44,15 +44,15 @@ struct row {
 static void time_requests(shuf *handle, struct row *row, const shuf_lease_options *options,
                           shuf_lease **lease, double *ns, int count)
 {
-    shuf_permutation request = {.n = N, .seed = seed, .algorithm = row->algorithm};
+    shuf_request request = {.permutation = {.n = N, .seed = seed, .algorithm = row->algorithm}};
     for (int i = 0; i < count; i++) {
-        request.epoch = ++row->epoch;
+        request.permutation.epoch = ++row->epoch;
         double start = now_ns();
         if (shuf_lease_take(handle, &request, options, lease) != SHUF_OK)
             die("%s: %s", shuf_transport_name(options->transports), shuf_message(handle));
         if (ns)
             ns[i] = now_ns() - start;
-        check(handle, *lease, row->algorithm, request.epoch);
+        check(handle, *lease, row->algorithm, request.permutation.epoch);
     }
 }
 

@@ -57,7 +57,7 @@ static void begin(struct worker *w)
 /* The time ends when the first value is read, or, for device memory, when the call returns. */
 static void take(struct worker *w, uint64_t epoch)
 {
-    shuf_permutation request = {.n = w->n, .seed = share_seed, .epoch = epoch};
+    shuf_request request = {.permutation = {.n = w->n, .seed = share_seed, .epoch = epoch}};
     shuf_lease_options options = {.transports = w->transport};
     double start = now_ns();
     if (shuf_lease_take(w->handle, &request, &options, &w->lease) != SHUF_OK) {

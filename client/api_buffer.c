@@ -10,16 +10,6 @@
 
 #include <inttypes.h>
 
-shuf_status shuf_buffer_take(shuf *handle, uint64_t bytes, const shuf_lease_options *lease_options,
-                             shuf_lease **lease)
-{
-    SHUF__BEGIN_CALL(call, handle, SHUF__POINTER(lease));
-    if (!call)
-        return SHUF_INVALID;
-    const struct shuf__request_options options = {.buffer_bytes = bytes};
-    return shuf__take_lease(handle, &options, lease_options, lease);
-}
-
 static shuf_status read_write_reply(struct shuf__round_trip *trip, const Shuf__Reply *reply,
                                     struct shuf__error *error)
 {

@@ -1,32 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public calls that take, prefetch and read a lease of a permutation.
+ * The public call that reads a lease.
  */
 #include "arguments.h"
 #include "copy_memory.h"
 #include "held_lease.h"
 
 #include <inttypes.h>
-
-shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *permutation,
-                            const shuf_lease_options *lease_options, shuf_lease **lease)
-{
-    SHUF__BEGIN_CALL(call, handle, SHUF__POINTER(permutation), SHUF__POINTER(lease));
-    if (!call)
-        return SHUF_INVALID;
-    const struct shuf__request_options options = {.permutation = permutation};
-    return shuf__take_lease(handle, &options, lease_options, lease);
-}
-
-shuf_status shuf_prefetch(shuf *handle, const shuf_permutation *permutation,
-                          const shuf_lease_options *lease_options)
-{
-    SHUF__BEGIN_CALL(call, handle, SHUF__POINTER(permutation));
-    if (!call)
-        return SHUF_INVALID;
-    const struct shuf__request_options options = {.permutation = permutation};
-    return shuf__prefetch(handle, &options, lease_options);
-}
 
 static shuf_status check_read(const shuf_lease *lease, uint64_t offset, size_t bytes,
                               const void *out, struct shuf__error *error)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public calls that shuffle records: from another lease, or from the caller's memory through
- * a buffer.
+ * The public calls that shuffle records of the caller's memory, through a buffer.
  */
 #include "arguments.h"
 #include "call.h"
@@ -16,32 +15,12 @@
 #include <inttypes.h>
 #include <stdbool.h>
 
-static struct shuf__request_options shuffle_options(const shuf_records *records,
-                                                    const shuf_lease *input)
+/* The request for the shuffle of a lease. */
+static shuf_request shuffle_of(const shuf_records *records, const shuf_lease *input)
 {
-    const struct shuf__held_lease *held = (const struct shuf__held_lease *)input;
-    return (struct shuf__request_options){
-        .records = records,
-        .input = input,
-        .input_generation = held->generation,
-        .input_is_buffer = held->is_buffer,
-    };
-}
-
-shuf_status shuf_shuffle_lease(shuf *handle, const shuf_records *records, const shuf_lease *input,
-                               const shuf_lease_options *lease_options, shuf_lease **lease)
-{
-    SHUF__BEGIN_CALL(call, handle, SHUF__POINTER(records), SHUF__POINTER(input),
-                     SHUF__POINTER(lease));
-    if (!call)
-        return SHUF_INVALID;
-    if (shuf__lease_check(handle, input))
-        return handle->error.status;
-    if (*lease == input)
-        return shuf__fail(&handle->error, SHUF_INVALID,
-                          "lease %" PRIu64 ": the input, expected another, or NULL", input->id);
-    const struct shuf__request_options options = shuffle_options(records, input);
-    return shuf__take_lease(handle, &options, lease_options, lease);
+    shuf_request request = {.kind = SHUF_RECORDS, .records = *records};
+    request.records.input = input;
+    return request;
 }
 
 /* The arguments of shuf_shuffle(). */
@@ -58,7 +37,8 @@ static shuf_status read_by_mapping(shuf *handle, const struct shuffle_call *c,
 {
     static const shuf_lease_options memfd = {.transports = SHUF_MEMFD};
     shuf_lease *output = NULL;
-    if (shuf_shuffle_lease(handle, c->records, input, &memfd, &output))
+    const shuf_request request = shuffle_of(c->records, input);
+    if (shuf_lease_take(handle, &request, &memfd, &output))
         return handle->error.status;
     shuf_status status = shuf_lease_read(handle, output, 0, c->bytes, c->out);
     *c->result = output->result;
@@ -68,8 +48,8 @@ static shuf_status read_by_mapping(shuf *handle, const struct shuffle_call *c,
 
 static shuf_status read_by_copy(shuf *handle, const struct shuffle_call *c, const shuf_lease *input)
 {
-    const struct shuf__request_options options = shuffle_options(c->records, input);
-    return shuf__fetch(handle, &options, c->out, c->bytes, c->result);
+    const shuf_request request = shuffle_of(c->records, input);
+    return shuf__fetch(handle, &request, c->out, c->bytes, c->result);
 }
 
 /* Sends and receives the records by mapped memory or, with `mapped` false, over the socket. */
@@ -77,7 +57,8 @@ static shuf_status shuffle_once(shuf *handle, const struct shuffle_call *c, bool
 {
     const shuf_lease_options options = {.transports = mapped ? SHUF_MEMFD : SHUF_INLINE};
     shuf_lease *input = NULL;
-    if (shuf_buffer_take(handle, c->bytes, &options, &input))
+    const shuf_request buffer = {.kind = SHUF_BUFFER, .bytes = c->bytes};
+    if (shuf_lease_take(handle, &buffer, &options, &input))
         return handle->error.status;
     shuf_status status = shuf_lease_write(handle, input, 0, c->bytes, c->in);
     if (status == SHUF_OK)

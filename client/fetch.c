@@ -7,6 +7,7 @@
 #include "call.h"
 #include "dtype.h"
 #include "fetch_parts.h"
+#include "held_lease.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,6 +28,20 @@ static shuf_status read_result(struct shuf__round_trip *trip, const Shuf__Reply 
         return SHUF_OK;
     return shuf__fail(error, SHUF_PROTOCOL, "reply with lease %" PRIu64 ": expected none",
                       p->lease);
+}
+
+/* A buffer has no values yet. */
+static shuf_status make_message(shuf *handle, const shuf_request *request,
+                                struct shuf__request_message *m)
+{
+    if (request->kind == SHUF_BUFFER)
+        return shuf__fail(&handle->error, SHUF_INVALID,
+                          "kind BUFFER: expected another kind, a buffer can only be leased");
+    if (shuf__input_check(handle, request, NULL))
+        return handle->error.status;
+    if (shuf__request_message_make(m, request, &handle->error))
+        return handle->error.status;
+    return shuf__set_input(m, request, &handle->error);
 }
 
 /* True if the daemon sends the values, to `memory` or `sink` of the trip. */
@@ -57,7 +72,7 @@ static shuf_status fetch_result(shuf *handle, struct shuf__request_message *m,
 
 /* Fetches the values of a result, or its summary. Requests the result in parts if this is faster,
  * or if the daemon has no room for the whole. */
-static shuf_status fetch_dividing(shuf *handle, const struct shuf__request_options *options,
+static shuf_status fetch_dividing(shuf *handle, const shuf_request *request,
                                   struct shuf__request_message *m, struct shuf__round_trip *trip,
                                   shuf_result *result)
 {
@@ -69,26 +84,26 @@ static shuf_status fetch_dividing(shuf *handle, const struct shuf__request_optio
     if (shuf__choose_parts(handle, m, &in_parts))
         return handle->error.status;
     if (in_parts)
-        return shuf__fetch_parts(handle, options, m, trip, result);
+        return shuf__fetch_parts(handle, request, m, trip, result);
     if (shuf__parts_are_possible(m))
         shuf__request_message_set_divisible(m);
     shuf_status status = fetch_result(handle, m, trip, result);
-    return shuf__parts_help(m, status) ? shuf__fetch_parts(handle, options, m, trip, result)
+    return shuf__parts_help(m, status) ? shuf__fetch_parts(handle, request, m, trip, result)
                                        : status;
 }
 
 /* The default of the type explains a size that the caller did not expect. */
-static const char *origin_of_type(const struct shuf__request_options *options)
+static const char *origin_of_type(const shuf_request *request)
 {
-    if (options->permutation && options->permutation->dtype == SHUF_AUTO)
+    if (request->kind == SHUF_PERMUTATION && request->permutation.dtype == SHUF_AUTO)
         return ", dtype auto";
-    if (options->numbers && options->numbers->dtype == SHUF_AUTO)
+    if (request->kind == SHUF_NUMBERS && request->numbers.dtype == SHUF_AUTO)
         return ", dtype auto; SHUF_F32 has 4 bytes";
     return "";
 }
 
-static shuf_status refuse_size(const struct shuf__request_options *options, const shuf_shape *shape,
-                               size_t bytes, struct shuf__error *error)
+static shuf_status refuse_size(const shuf_request *request, const shuf_shape *shape, size_t bytes,
+                               struct shuf__error *error)
 {
     char rows[40] = "", type[SHUF__DTYPE_TEXT];
     if (shape->rows != 1)
@@ -98,22 +113,22 @@ static shuf_status refuse_size(const struct shuf__request_options *options, cons
                       " value%s of %" PRIu64 " bytes (%s%s)",
                       bytes, shape->bytes, rows, shape->count, shape->count == 1 ? "" : "s",
                       shape->width, shuf__dtype_label((int)shape->dtype, type),
-                      origin_of_type(options));
+                      origin_of_type(request));
 }
 
-shuf_status shuf__fetch(shuf *handle, const struct shuf__request_options *options, void *out,
-                        size_t bytes, shuf_result *result)
+shuf_status shuf__fetch(shuf *handle, const shuf_request *request, void *out, size_t bytes,
+                        shuf_result *result)
 {
     struct shuf__request_message m;
     struct shuf__round_trip trip = {.memory = out};
-    if (shuf__request_message_make(&m, options, &handle->error))
+    if (make_message(handle, request, &m))
         return handle->error.status;
     if (bytes < m.shape.bytes)
-        return refuse_size(options, &m.shape, bytes, &handle->error);
+        return refuse_size(request, &m.shape, bytes, &handle->error);
     if (!out && m.shape.bytes > 0)
         return shuf__fail(&handle->error, SHUF_INVALID, "out NULL: expected %" PRIu64 " bytes",
                           m.shape.bytes);
-    return fetch_dividing(handle, options, &m, &trip, result);
+    return fetch_dividing(handle, request, &m, &trip, result);
 }
 
 /* A sink of the caller. */
@@ -132,25 +147,24 @@ static bool feed_guarded(void *context, const void *bytes, size_t size)
     return continues;
 }
 
-shuf_status shuf__fetch_each(shuf *handle, const struct shuf__request_options *options,
-                             shuf_sink sink, void *context, shuf_result *result)
+shuf_status shuf__fetch_each(shuf *handle, const shuf_request *request, shuf_sink sink,
+                             void *context, shuf_result *result)
 {
     struct shuf__request_message m;
     struct guarded_sink guarded = {handle, sink, context};
     struct shuf__round_trip trip = {.sink = sink ? feed_guarded : NULL, .sink_context = &guarded};
-    if (shuf__request_message_make(&m, options, &handle->error))
+    if (make_message(handle, request, &m))
         return handle->error.status;
-    return sink ? fetch_dividing(handle, options, &m, &trip, result)
+    return sink ? fetch_dividing(handle, request, &m, &trip, result)
                 : fetch_result(handle, &m, &trip, result); /* for the cache, whole */
 }
 
-shuf_status shuf__fetch_summary(shuf *handle, const struct shuf__request_options *options,
-                                shuf_result *result)
+shuf_status shuf__fetch_summary(shuf *handle, const shuf_request *request, shuf_result *result)
 {
     struct shuf__request_message m;
     struct shuf__round_trip trip = {0};
-    if (shuf__request_message_make(&m, options, &handle->error))
+    if (make_message(handle, request, &m))
         return handle->error.status;
     shuf__request_message_set_fingerprint(&m, 0);
-    return fetch_dividing(handle, options, &m, &trip, result);
+    return fetch_dividing(handle, request, &m, &trip, result);
 }

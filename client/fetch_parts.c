@@ -28,8 +28,7 @@ struct ahead {
 
 struct fetch_parts {
     shuf *handle;
-    const struct shuf__request_options
-        *options; /* of the whole result, like the next three fields */
+    const shuf_request *request; /* of the whole result, like the next three fields */
     const struct shuf__request_message *whole;
     const struct shuf__round_trip *trip;
     shuf_result *result;
@@ -161,8 +160,7 @@ static void add_part(struct fetch_parts *f)
 
 static void finish_result(struct fetch_parts *f)
 {
-    const struct shuf__request_options *o = f->options;
-    if (o->numbers && o->numbers->moments)
+    if (f->request->kind == SHUF_NUMBERS && f->request->numbers.moments)
         f->result->moments = shuf__moments_from_sums(&f->sums, f->whole->shape.count);
 }
 
@@ -171,9 +169,9 @@ static void finish_result(struct fetch_parts *f)
 /* Another daemon may have another default algorithm. */
 static void make_part(const struct fetch_parts *f, uint64_t first, struct shuf__part *part)
 {
-    shuf__part_make(part, f->options, &f->whole->request, first, f->most);
-    if (f->values > 0 && *f->result->algorithm)
-        part->permutation.algorithm = f->result->algorithm;
+    shuf__part_make(part, f->request, &f->whole->request, first, f->most);
+    if (f->values > 0 && part->request.kind == SHUF_PERMUTATION && *f->result->algorithm)
+        part->request.permutation.algorithm = f->result->algorithm;
 }
 
 struct part_call {
@@ -217,7 +215,7 @@ static shuf_status prefetch_part(struct fetch_parts *f, uint64_t first)
     if (f->alone || first >= f->whole->shape.rows * f->whole->shape.count)
         return SHUF_OK;
     make_part(f, first, &part);
-    if (shuf__request_message_make(&call.request, &part.options, &f->handle->error))
+    if (shuf__request_message_make(&call.request, &part.request, &f->handle->error))
         return f->handle->error.status;
     shuf__request_message_set_prefetch(&call.request);
     shuf__request_message_set_divisible(&call.request);
@@ -268,7 +266,7 @@ static shuf_status fetch_part(struct fetch_parts *f, const struct shuf__part *pa
     const uint64_t width = f->whole->shape.width;
     const uint64_t bytes = part->values * width;
     f->handle->copied = f->values * width;
-    if (shuf__request_message_make(&call.request, &part->options, &f->handle->error))
+    if (shuf__request_message_make(&call.request, &part->request, &f->handle->error))
         return f->handle->error.status;
     set_summary(f, &call.request);
     if (!f->alone || f->most > least_values(f))
@@ -345,13 +343,13 @@ static shuf_status fetch_next(struct fetch_parts *f)
     return f->trip->payload_bytes == 0 ? drop_part(f->handle, &own) : SHUF_OK;
 }
 
-shuf_status shuf__fetch_parts(shuf *handle, const struct shuf__request_options *options,
+shuf_status shuf__fetch_parts(shuf *handle, const shuf_request *request,
                               const struct shuf__request_message *whole,
                               const struct shuf__round_trip *trip, shuf_result *result)
 {
     const uint64_t all = whole->shape.rows * whole->shape.count;
     struct fetch_parts f = {.handle = handle,
-                            .options = options,
+                            .request = request,
                             .whole = whole,
                             .trip = trip,
                             .result = result,

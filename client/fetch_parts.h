@@ -27,7 +27,7 @@ shuf_status shuf__choose_parts(shuf *handle, const struct shuf__request_message 
 /* `trip` is for the whole result. Delivers the missing bytes of the result to the memory or
  * sink of `trip`. If both are NULL, only makes the summary. `whole` was made from `options`.
  * Fills *result like the reply to the whole request; only the last digits of moments may differ. */
-shuf_status shuf__fetch_parts(shuf *handle, const struct shuf__request_options *options,
+shuf_status shuf__fetch_parts(shuf *handle, const shuf_request *request,
                               const struct shuf__request_message *whole,
                               const struct shuf__round_trip *trip, shuf_result *result);
 

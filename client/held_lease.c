@@ -227,42 +227,75 @@ static shuf_status request_lease(shuf *h, struct lease_take *t, bool with_releas
     return SHUF_OK;
 }
 
-static shuf_status make_request(struct shuf__request_message *m,
-                                const struct shuf__request_options *options,
+/* Rejects a lease with the transport INLINE: the daemon cannot read this process's own memory. */
+shuf_status shuf__set_input(struct shuf__request_message *m, const shuf_request *request,
+                            struct shuf__error *error)
+{
+    if (request->kind != SHUF_RECORDS)
+        return SHUF_OK;
+    const shuf_lease *input = request->records.input;
+    const struct shuf__held_lease *held = (const struct shuf__held_lease *)input;
+    if (input->id == 0)
+        return shuf__fail(error, SHUF_INVALID,
+                          "input by %s: a copy in this process, expected a buffer, or a lease by "
+                          "memfd, cuda-fd or cuda-ipc",
+                          shuf_transport_name(input->transport));
+    m->result.shuffle.lease = input->id;
+    m->generation = held->generation;
+    m->needs_buffer = held->is_buffer;
+    return shuf__shuffle_check_input(&m->request, input->id, input->result.shape.bytes, error);
+}
+
+static shuf_status make_request(struct shuf__request_message *m, const shuf_request *request,
                                 const shuf_lease_options *lease_options, struct shuf__error *error)
 {
     unsigned transports = lease_options ? lease_options->transports : 0;
     if (transports == 0)
         transports = SHUF_MEMFD | SHUF_INLINE;
-    if (shuf__request_message_make(m, options, error))
+    if (shuf__request_message_make(m, request, error) || shuf__set_input(m, request, error))
         return error->status;
     if (lease_options && lease_options->event && (transports & SHUF_CUDA_IPC))
         shuf__request_message_set_event(m);
     return shuf__request_message_accept(m, transports, error);
 }
 
-static shuf_status prepare_lease(struct lease_take *t, const struct shuf__request_options *options,
+static shuf_status prepare_lease(struct lease_take *t, const shuf_request *request,
                                  const shuf_lease_options *lease_options, struct shuf__error *error)
 {
-    if (make_request(&t->request, options, lease_options, error))
+    if (make_request(&t->request, request, lease_options, error))
         return error->status;
     if (!t->lease)
         t->lease = calloc(1, sizeof *t->lease);
     return t->lease ? SHUF_OK : shuf__fail(error, SHUF_NO_MEMORY, "lease: out of memory");
 }
 
+shuf_status shuf__input_check(shuf *handle, const shuf_request *request, const shuf_lease *old)
+{
+    const shuf_lease *input = request->records.input;
+    if (request->kind != SHUF_RECORDS)
+        return SHUF_OK;
+    if (!input)
+        return shuf__fail(&handle->error, SHUF_INVALID, "input NULL: expected a lease");
+    if (shuf__lease_check(handle, input))
+        return handle->error.status;
+    if (old == input)
+        return shuf__fail(&handle->error, SHUF_INVALID,
+                          "lease %" PRIu64 ": the input, expected another, or NULL", input->id);
+    return SHUF_OK;
+}
+
 /* Gives the old lease back even if the new request fails before it is sent. */
-shuf_status shuf__take_lease(shuf *handle, const struct shuf__request_options *options,
+shuf_status shuf__take_lease(shuf *handle, const shuf_request *request,
                              const shuf_lease_options *lease_options, shuf_lease **lease)
 {
     struct lease_take t;
     struct shuf__error ignored;
-    if (shuf__lease_check(handle, *lease))
+    if (shuf__lease_check(handle, *lease) || shuf__input_check(handle, request, *lease))
         return handle->error.status;
     t.lease = (struct shuf__held_lease *)*lease;
     bool must_release = t.lease && end_held_lease(t.lease, &t.release);
     *lease = NULL;
-    shuf_status status = prepare_lease(&t, options, lease_options, &handle->error);
+    shuf_status status = prepare_lease(&t, request, lease_options, &handle->error);
     if (status == SHUF_OK)
         status = request_lease(handle, &t, must_release);
     else if (must_release)
@@ -283,13 +316,15 @@ static shuf_status read_prefetch_reply(struct shuf__round_trip *trip, const Shuf
     return shuf__request_message_read_reply(trip->context, reply, &ignored, error);
 }
 
-shuf_status shuf__prefetch(shuf *handle, const struct shuf__request_options *options,
+shuf_status shuf__prefetch(shuf *handle, const shuf_request *request,
                            const shuf_lease_options *lease_options)
 {
     struct shuf__request_message m;
-    if (make_request(&m, options, lease_options, &handle->error))
+    if (make_request(&m, request, lease_options, &handle->error))
         return handle->error.status;
-    shuf__request_message_set_prefetch(&m);
+    if (!shuf__request_message_set_prefetch(&m))
+        return shuf__fail(&handle->error, SHUF_INVALID,
+                          "kind %d: expected PERMUTATION, NUMBERS or RANKS", (int)request->kind);
     struct shuf__round_trip trip = {
         .request = &m.message, .read_reply = read_prefetch_reply, .context = &m};
     return shuf__call_run(handle, &trip);

@@ -28,15 +28,23 @@ struct shuf__held_lease {
 };
 
 /* As shuf_lease_take(). */
-shuf_status shuf__take_lease(shuf *handle, const struct shuf__request_options *options,
+shuf_status shuf__take_lease(shuf *handle, const shuf_request *request,
                              const shuf_lease_options *lease_options, shuf_lease **lease);
 
 /* Fails with SHUF_INVALID, and the message in the handle, if the handle does not hold the lease: it
  * may be released, so its memory is not read. */
 shuf_status shuf__lease_check(shuf *handle, const shuf_lease *lease);
 
+/* Checks the input of RECORDS like shuf__lease_check(). It must also not be `old`, the lease that
+ * the call gives back. */
+shuf_status shuf__input_check(shuf *handle, const shuf_request *request, const shuf_lease *old);
+
+/* Adds the input of RECORDS, which is checked, to the message. Does nothing with other kinds. */
+shuf_status shuf__set_input(struct shuf__request_message *m, const shuf_request *request,
+                            struct shuf__error *error);
+
 /* As shuf_prefetch(). */
-shuf_status shuf__prefetch(shuf *handle, const struct shuf__request_options *options,
+shuf_status shuf__prefetch(shuf *handle, const shuf_request *request,
                            const shuf_lease_options *lease_options);
 
 /* As shuf_lease_release(), but keeps the handle's message: for clean-up after a failure. */

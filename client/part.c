@@ -14,8 +14,8 @@ static uint64_t least(uint64_t a, uint64_t b)
 /* Whole rows. */
 static void take_rows(struct shuf__part *part, uint64_t row, uint64_t rows, uint64_t count)
 {
-    part->permutation.epoch += row;
-    part->permutation.epochs = rows;
+    part->request.permutation.epoch += row;
+    part->request.permutation.epochs = rows;
     part->values = rows * count;
 }
 
@@ -28,17 +28,17 @@ static void take_slice(struct shuf__part *part, const struct shuf__permutation *
     uint64_t count = least(most, p->count - i);
     if (count > 1 && i + count == p->count && shuf__slice_wraps(&slice))
         count--;
-    part->permutation = (shuf_permutation){
-        .algorithm = part->permutation.algorithm,
+    part->request.permutation = (shuf_permutation){
+        .algorithm = part->request.permutation.algorithm,
         .n = p->n,
         .seed = p->seed,
-        .key = part->permutation.key,
+        .key = part->request.permutation.key,
         .epoch = p->epoch + row,
         .view = SHUF_VIEW_SLICE,
         .offset = shuf__slice_position(&slice, i),
         .count = count,
         .stride = p->stride,
-        .dtype = part->permutation.dtype,
+        .dtype = part->request.permutation.dtype,
     };
     part->values = count;
 }
@@ -51,28 +51,23 @@ static void take_permutation(struct shuf__part *part, const struct shuf__permuta
         take_rows(part, row, least(most / p->count, p->rows - row), p->count);
     else
         take_slice(part, p, row, i, most);
-    part->permutation.fingerprint = false;
-    part->options.permutation = &part->permutation;
+    part->request.permutation.fingerprint = false;
 }
 
 static void take_numbers(struct shuf__part *part, const struct shuf__stream *stream, uint64_t first,
                          uint64_t most)
 {
-    part->numbers.offset += first;
-    part->numbers.count = part->values = least(most, stream->count - first);
-    part->numbers.fingerprint = false;
-    part->options.numbers = &part->numbers;
+    part->request.numbers.offset += first;
+    part->request.numbers.count = part->values = least(most, stream->count - first);
+    part->request.numbers.fingerprint = false;
 }
 
-void shuf__part_make(struct shuf__part *part, const struct shuf__request_options *whole,
-                     const struct shuf__request *request, uint64_t first, uint64_t most)
+void shuf__part_make(struct shuf__part *part, const shuf_request *whole,
+                     const struct shuf__request *meaning, uint64_t first, uint64_t most)
 {
-    *part = (struct shuf__part){0};
-    if (whole->permutation) {
-        part->permutation = *whole->permutation;
-        take_permutation(part, &request->permutation, first, most);
-    } else {
-        part->numbers = *whole->numbers;
-        take_numbers(part, &request->stream, first, most);
-    }
+    *part = (struct shuf__part){.request = *whole};
+    if (whole->kind == SHUF_PERMUTATION)
+        take_permutation(part, &meaning->permutation, first, most);
+    else
+        take_numbers(part, &meaning->stream, first, most);
 }

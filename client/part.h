@@ -9,15 +9,13 @@
 #include "request_message.h"
 
 struct shuf__part {
-    struct shuf__request_options options; /* points at one of these two */
-    shuf_permutation permutation;
-    shuf_numbers numbers;
+    shuf_request request;
     uint64_t values;
 };
 
-/* Makes a request for at most `most` values of `whole`, from number `first` on, counted row by row.
- * `request` is the meaning of `whole`, a PERMUTATION or STREAM. */
-void shuf__part_make(struct shuf__part *part, const struct shuf__request_options *whole,
-                     const struct shuf__request *request, uint64_t first, uint64_t most);
+/* Makes a request for at most `most` values of `whole`, a PERMUTATION or NUMBERS, from number
+ * `first` on, counted row by row. `meaning` is the meaning of `whole`. */
+void shuf__part_make(struct shuf__part *part, const shuf_request *whole,
+                     const struct shuf__request *meaning, uint64_t first, uint64_t most);
 
 #endif

@@ -164,44 +164,35 @@ static shuf_status make_exchange(struct shuf__result_message *m, const shuf_rank
     return set_permutation(m, from->algorithm, from->n, from->seed, from->key, from->epoch, error);
 }
 
-static shuf_status make_result(struct shuf__result_message *m,
-                               const struct shuf__request_options *options,
+static shuf_status make_result(struct shuf__result_message *m, const shuf_request *request,
                                struct shuf__error *error)
 {
-    return options->permutation ? make_permute(m, options->permutation, error)
-           : options->numbers   ? make_stream(m, options->numbers, error)
-           : options->ranks     ? make_exchange(m, options->ranks, error)
-           : options->records   ? make_shuffle(m, options->records, error)
-                                : make_buffer(m, options->buffer_bytes);
+    switch (request->kind) {
+    case SHUF_PERMUTATION:
+        return make_permute(m, &request->permutation, error);
+    case SHUF_NUMBERS:
+        return make_stream(m, &request->numbers, error);
+    case SHUF_RANKS:
+        return make_exchange(m, &request->ranks, error);
+    case SHUF_RECORDS:
+        return make_shuffle(m, &request->records, error);
+    case SHUF_BUFFER:
+        return make_buffer(m, request->bytes);
+    }
+    return shuf__fail(error, SHUF_INVALID,
+                      "kind %d: expected PERMUTATION, NUMBERS, RANKS, RECORDS or BUFFER",
+                      (int)request->kind);
 }
 
-/* Rejects a lease with the transport INLINE: the daemon cannot read this process's own memory. */
-static shuf_status set_input(struct shuf__request_message *m,
-                             const struct shuf__request_options *options, struct shuf__error *error)
-{
-    const shuf_lease *input = options->input;
-    if (input->id == 0)
-        return shuf__fail(error, SHUF_INVALID,
-                          "input by %s: a copy in this process, expected a buffer, or a lease by "
-                          "memfd, cuda-fd or cuda-ipc",
-                          shuf_transport_name(input->transport));
-    m->result.shuffle.lease = input->id;
-    m->generation = options->input_generation;
-    m->needs_buffer = options->input_is_buffer;
-    return shuf__shuffle_check_input(&m->request, input->id, input->result.shape.bytes, error);
-}
-
-shuf_status shuf__request_message_make(struct shuf__request_message *m,
-                                       const struct shuf__request_options *options,
+shuf_status shuf__request_message_make(struct shuf__request_message *m, const shuf_request *request,
                                        struct shuf__error *error)
 {
     m->message = (Shuf__Request)SHUF__REQUEST__INIT;
     m->generation = 0;
     m->needs_buffer = false;
     m->transports = 0;
-    if (make_result(&m->result, options, error) ||
-        shuf__parse_result(&m->result.result, &m->request, error) ||
-        (options->input && set_input(m, options, error)))
+    if (make_result(&m->result, request, error) ||
+        shuf__parse_result(&m->result.result, &m->request, error))
         return error->status;
     m->message.body_case = SHUF__REQUEST__BODY_RESULT;
     m->message.result = &m->result.result;
@@ -238,9 +229,10 @@ void shuf__request_message_set_fingerprint(struct shuf__request_message *m, uint
     m->result.delivery.fingerprint_index = has(m, SHUF__HAS_FINGERPRINT) ? index : 0;
 }
 
-void shuf__request_message_set_prefetch(struct shuf__request_message *m)
+bool shuf__request_message_set_prefetch(struct shuf__request_message *m)
 {
     m->result.delivery.prefetch = has(m, SHUF__HAS_PREFETCH);
+    return m->result.delivery.prefetch;
 }
 
 void shuf__request_message_set_event(struct shuf__request_message *m)

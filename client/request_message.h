@@ -16,18 +16,6 @@
 
 #include <stdbool.h>
 
-/* The request of a public call: one of these, the others are NULL or 0. */
-struct shuf__request_options {
-    const shuf_permutation *permutation;
-    const shuf_numbers *numbers;
-    const shuf_ranks *ranks;
-    const shuf_records *records; /* shuffled, from: */
-    const shuf_lease *input;
-    uint64_t input_generation; /* of the connection that holds the input lease */
-    bool input_is_buffer;
-    uint64_t buffer_bytes;
-};
-
 /* Do not copy this struct: the messages point at each other. */
 struct shuf__request_message {
     Shuf__Request message;
@@ -40,10 +28,9 @@ struct shuf__request_message {
     Shuf__Transport accept[SHUF__TRANSPORTS];
 };
 
-/* The message accepts no transport: the values stay in the daemon. Fails with SHUF_INVALID or
- * SHUF_NO_MEMORY. */
-shuf_status shuf__request_message_make(struct shuf__request_message *m,
-                                       const struct shuf__request_options *options,
+/* The message accepts no transport: the values stay in the daemon. Without the input of a shuffle,
+ * which shuf__set_input() adds. Fails with SHUF_INVALID or SHUF_NO_MEMORY. */
+shuf_status shuf__request_message_make(struct shuf__request_message *m, const shuf_request *request,
                                        struct shuf__error *error);
 
 /* Sets the accepted transports. Fails with SHUF_INVALID for an empty or unknown set. */
@@ -55,7 +42,7 @@ bool shuf__request_message_is_buffer(const struct shuf__request_message *m);
 /* These set a field of the delivery, if results of this kind have it. `index`: the index of the
  * first value. */
 void shuf__request_message_set_fingerprint(struct shuf__request_message *m, uint64_t index);
-void shuf__request_message_set_prefetch(struct shuf__request_message *m);
+bool shuf__request_message_set_prefetch(struct shuf__request_message *m); /* false: none */
 void shuf__request_message_set_event(struct shuf__request_message *m);
 
 /* Tells the daemon that the caller requests smaller parts if there is no room for the result. */

@@ -175,15 +175,14 @@ static shuf_status run(shuf *handle, struct local_shuffle *s, shuf_result *resul
 {
     const shuf_records *records = s->records;
     const bool narrow = records->n <= UINT64_C(1) << 32;
-    const shuf_permutation permutation = {.algorithm = records->algorithm,
-                                          .n = records->n,
-                                          .seed = records->seed,
-                                          .key = records->key,
-                                          .epoch = records->epoch,
-                                          .dtype = narrow ? SHUF_U32 : SHUF_U64};
-    const struct shuf__request_options options = {.permutation = &permutation};
+    const shuf_request order = {.permutation = {.algorithm = records->algorithm,
+                                                .n = records->n,
+                                                .seed = records->seed,
+                                                .key = records->key,
+                                                .epoch = records->epoch,
+                                                .dtype = narrow ? SHUF_U32 : SHUF_U64}};
     s->width = narrow ? sizeof(uint32_t) : sizeof(uint64_t);
-    shuf_status status = shuf__fetch_each(handle, &options, take_values, s, result);
+    shuf_status status = shuf__fetch_each(handle, &order, take_values, s, result);
     if (s->beyond || (status == SHUF_OK && !move_list(s)))
         status = fail_stopped(handle, s);
     if (status == SHUF_OK)

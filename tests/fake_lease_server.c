@@ -271,7 +271,7 @@ unsigned lease_server_transport(Shuf__Transport transport)
 
 void lease_server_take(shuf *handle, uint64_t block, uint64_t n, shuf_lease **lease)
 {
-    shuf_permutation request = {.n = n, .seed = block};
+    shuf_request request = {.permutation = {.n = n, .seed = block}};
     shuf_lease_options options = {.transports = lease_server_transport(lease_server.transport)};
     if (shuf_lease_take(handle, &request, &options, lease) != SHUF_OK)
         fail_msg("%s", shuf_message(handle));

@@ -12,6 +12,7 @@ _Static_assert(X == 3, "shuf.h redefines a macro of the program");
 
 #include "support/client.h"
 #include "support/cmocka_all.h"
+#include "support/take.h"
 
 #include <regex.h>
 #include <stdio.h>
@@ -20,10 +21,10 @@ _Static_assert(X == 3, "shuf.h redefines a macro of the program");
 
 static shuf *h;
 static shuf_lease *lease, *buffer;
-static const shuf_permutation permutation = {.n = 10};
-static const shuf_numbers numbers = {.distribution = SHUF_UNIFORM, .count = 5};
+static const shuf_request permutation = {.permutation = {.n = 10}};
+static const shuf_request numbers = {.kind = SHUF_NUMBERS,
+                                     .numbers = {.distribution = SHUF_UNIFORM, .count = 5}};
 static const shuf_records records = {.n = 10, .record = 4};
-static const shuf_ranks ranks = {.n = 10, .world = 4};
 static uint64_t in[10], out[10];
 static shuf_result result;
 static shuf_shape shape;
@@ -75,136 +76,82 @@ static shuf_status release_if_taken(shuf_status status, shuf_lease *taken)
     })
 
 /* X(function, parameter, status of the call with NULL there, call). */
-#define ROWS(X)                                                                                    \
-    X(shuf_connect, handle, INVALID, shuf_connect(NULL, NULL))                                     \
-    X(shuf_connect, socket, OK, connect_to(NULL))                                                  \
-    X(shuf_connect_within, handle, INVALID, shuf_connect_within(NULL, NULL, 1))                    \
-    X(shuf_connect_within, socket, OK, connect_to(NULL))                                           \
-    X(shuf_close, handle, OK, (shuf_close(NULL), SHUF_OK))                                         \
-    X(shuf_cancel, handle, OK, (shuf_cancel(NULL), SHUF_OK))                                       \
-    X(shuf_message, handle, OK, *shuf_message(NULL) ? SHUF_OK : SHUF_IO)                           \
-    X(shuf_socket, handle, OK, *shuf_socket(NULL) ? SHUF_IO : SHUF_OK)                             \
-    X(shuf_set_reconnect, handle, INVALID, shuf_set_reconnect(NULL, 1))                            \
-    X(shuf_set_observer, handle, INVALID, shuf_set_observer(NULL, NULL, NULL))                     \
-    X(shuf_set_observer, context, OK, shuf_set_observer(h, NULL, NULL))                            \
-    X(shuf_set_timeout, handle, INVALID, shuf_set_timeout(NULL, 1))                                \
-    X(shuf_set_idle_mappings, handle, INVALID, shuf_set_idle_mappings(NULL, 1))                    \
-    X(shuf_permutation_shape, permutation, INVALID,                                                \
-      shuf_permutation_shape(NULL, &shape, message, sizeof message))                               \
-    X(shuf_permutation_shape, shape, INVALID,                                                      \
-      shuf_permutation_shape(&permutation, NULL, message, sizeof message))                         \
-    X(shuf_permutation_shape, message, OK, shuf_permutation_shape(&permutation, &shape, NULL, 9))  \
-    X(shuf_permute, handle, INVALID, shuf_permute(NULL, &permutation, out, sizeof out, &result))   \
-    X(shuf_permute, permutation, INVALID, shuf_permute(h, NULL, out, sizeof out, &result))         \
-    X(shuf_permute, out, INVALID, shuf_permute(h, &permutation, NULL, sizeof out, &result))        \
-    X(shuf_permute, result, OK, shuf_permute(h, &permutation, out, sizeof out, NULL))              \
-    X(shuf_permute_each, handle, INVALID,                                                          \
-      shuf_permute_each(NULL, &permutation, accept_bytes, out, &result))                           \
-    X(shuf_permute_each, permutation, INVALID,                                                     \
-      shuf_permute_each(h, NULL, accept_bytes, out, &result))                                      \
-    X(shuf_permute_each, sink, OK, shuf_permute_each(h, &permutation, NULL, out, &result))         \
-    X(shuf_permute_each, context, OK,                                                              \
-      shuf_permute_each(h, &permutation, accept_bytes, NULL, &result))                             \
-    X(shuf_permute_each, result, OK, shuf_permute_each(h, &permutation, accept_bytes, out, NULL))  \
-    X(shuf_summarize, handle, INVALID, shuf_summarize(NULL, &permutation, &result))                \
-    X(shuf_summarize, permutation, INVALID, shuf_summarize(h, NULL, &result))                      \
-    X(shuf_summarize, result, INVALID, shuf_summarize(h, &permutation, NULL))                      \
-    X(shuf_numbers_shape, numbers, INVALID,                                                        \
-      shuf_numbers_shape(NULL, &shape, message, sizeof message))                                   \
-    X(shuf_numbers_shape, shape, INVALID,                                                          \
-      shuf_numbers_shape(&numbers, NULL, message, sizeof message))                                 \
-    X(shuf_numbers_shape, message, OK, shuf_numbers_shape(&numbers, &shape, NULL, 9))              \
-    X(shuf_draw, handle, INVALID, shuf_draw(NULL, &numbers, out, sizeof out, &result))             \
-    X(shuf_draw, numbers, INVALID, shuf_draw(h, NULL, out, sizeof out, &result))                   \
-    X(shuf_draw, out, INVALID, shuf_draw(h, &numbers, NULL, sizeof out, &result))                  \
-    X(shuf_draw, result, OK, shuf_draw(h, &numbers, out, sizeof out, NULL))                        \
-    X(shuf_draw_each, handle, INVALID, shuf_draw_each(NULL, &numbers, accept_bytes, out, &result)) \
-    X(shuf_draw_each, numbers, INVALID, shuf_draw_each(h, NULL, accept_bytes, out, &result))       \
-    X(shuf_draw_each, sink, OK, shuf_draw_each(h, &numbers, NULL, out, &result))                   \
-    X(shuf_draw_each, context, OK, shuf_draw_each(h, &numbers, accept_bytes, NULL, &result))       \
-    X(shuf_draw_each, result, OK, shuf_draw_each(h, &numbers, accept_bytes, out, NULL))            \
-    X(shuf_draw_summary, handle, INVALID, shuf_draw_summary(NULL, &numbers, &result))              \
-    X(shuf_draw_summary, numbers, INVALID, shuf_draw_summary(h, NULL, &result))                    \
-    X(shuf_draw_summary, result, INVALID, shuf_draw_summary(h, &numbers, NULL))                    \
-    X(shuf_shuffle, handle, INVALID, shuf_shuffle(NULL, &records, in, out, sizeof in, &result))    \
-    X(shuf_shuffle, records, INVALID, shuf_shuffle(h, NULL, in, out, sizeof in, &result))          \
-    X(shuf_shuffle, in, INVALID, shuf_shuffle(h, &records, NULL, out, sizeof in, &result))         \
-    X(shuf_shuffle, out, INVALID, shuf_shuffle(h, &records, in, NULL, sizeof in, &result))         \
-    X(shuf_shuffle, result, OK, shuf_shuffle(h, &records, in, out, sizeof in, NULL))               \
-    X(shuf_shuffle_each, handle, INVALID,                                                          \
-      shuf_shuffle_each(NULL, &records, in, sizeof in, accept_bytes, out, &result))                \
-    X(shuf_shuffle_each, records, INVALID,                                                         \
-      shuf_shuffle_each(h, NULL, in, sizeof in, accept_bytes, out, &result))                       \
-    X(shuf_shuffle_each, in, INVALID,                                                              \
-      shuf_shuffle_each(h, &records, NULL, sizeof in, accept_bytes, out, &result))                 \
-    X(shuf_shuffle_each, sink, INVALID,                                                            \
-      shuf_shuffle_each(h, &records, in, sizeof in, NULL, out, &result))                           \
-    X(shuf_shuffle_each, context, OK,                                                              \
-      shuf_shuffle_each(h, &records, in, sizeof in, accept_bytes, NULL, &result))                  \
-    X(shuf_shuffle_each, result, OK,                                                               \
-      shuf_shuffle_each(h, &records, in, sizeof in, accept_bytes, out, NULL))                      \
-    X(shuf_index, handle, INVALID, shuf_index(NULL, &permutation, SHUF_FORWARD, in, 10, out))      \
-    X(shuf_index, permutation, INVALID, shuf_index(h, NULL, SHUF_FORWARD, in, 10, out))            \
-    X(shuf_index, at, INVALID, shuf_index(h, &permutation, SHUF_FORWARD, NULL, 10, out))           \
-    X(shuf_index, out, INVALID, shuf_index(h, &permutation, SHUF_FORWARD, in, 10, NULL))           \
-    X(shuf_lease_take, handle, INVALID, LEASE_OF(shuf_lease_take(NULL, &permutation, NULL, &l)))   \
-    X(shuf_lease_take, permutation, INVALID, LEASE_OF(shuf_lease_take(h, NULL, NULL, &l)))         \
-    X(shuf_lease_take, options, OK, LEASE_OF(shuf_lease_take(h, &permutation, NULL, &l)))          \
-    X(shuf_lease_take, lease, INVALID, shuf_lease_take(h, &permutation, NULL, NULL))               \
-    X(shuf_lease_release, handle, INVALID, release(NULL, lease))                                   \
-    X(shuf_lease_release, lease, OK, shuf_lease_release(h, NULL))                                  \
-    X(shuf_lease_read, handle, INVALID, shuf_lease_read(NULL, lease, 0, 8, out))                   \
-    X(shuf_lease_read, lease, INVALID, shuf_lease_read(h, NULL, 0, 8, out))                        \
-    X(shuf_lease_read, out, INVALID, shuf_lease_read(h, lease, 0, 8, NULL))                        \
-    X(shuf_prefetch, handle, INVALID, shuf_prefetch(NULL, &permutation, NULL))                     \
-    X(shuf_prefetch, permutation, INVALID, shuf_prefetch(h, NULL, NULL))                           \
-    X(shuf_prefetch, options, OK, shuf_prefetch(h, &permutation, NULL))                            \
-    X(shuf_draw_lease, handle, INVALID, LEASE_OF(shuf_draw_lease(NULL, &numbers, NULL, &l)))       \
-    X(shuf_draw_lease, numbers, INVALID, LEASE_OF(shuf_draw_lease(h, NULL, NULL, &l)))             \
-    X(shuf_draw_lease, options, OK, LEASE_OF(shuf_draw_lease(h, &numbers, NULL, &l)))              \
-    X(shuf_draw_lease, lease, INVALID, shuf_draw_lease(h, &numbers, NULL, NULL))                   \
-    X(shuf_draw_prefetch, handle, INVALID, shuf_draw_prefetch(NULL, &numbers, NULL))               \
-    X(shuf_draw_prefetch, numbers, INVALID, shuf_draw_prefetch(h, NULL, NULL))                     \
-    X(shuf_draw_prefetch, options, OK, shuf_draw_prefetch(h, &numbers, NULL))                      \
-    X(shuf_buffer_take, handle, INVALID, LEASE_OF(shuf_buffer_take(NULL, 8, NULL, &l)))            \
-    X(shuf_buffer_take, options, OK, LEASE_OF(shuf_buffer_take(h, 8, NULL, &l)))                   \
-    X(shuf_buffer_take, lease, INVALID, shuf_buffer_take(h, 8, NULL, NULL))                        \
-    X(shuf_lease_write, handle, INVALID, shuf_lease_write(NULL, buffer, 0, 8, in))                 \
-    X(shuf_lease_write, lease, INVALID, shuf_lease_write(h, NULL, 0, 8, in))                       \
-    X(shuf_lease_write, in, INVALID, shuf_lease_write(h, buffer, 0, 8, NULL))                      \
-    X(shuf_shuffle_lease, handle, INVALID,                                                         \
-      LEASE_OF(shuf_shuffle_lease(NULL, &records, buffer, NULL, &l)))                              \
-    X(shuf_shuffle_lease, records, INVALID,                                                        \
-      LEASE_OF(shuf_shuffle_lease(h, NULL, buffer, NULL, &l)))                                     \
-    X(shuf_shuffle_lease, input, INVALID,                                                          \
-      LEASE_OF(shuf_shuffle_lease(h, &records, NULL, NULL, &l)))                                   \
-    X(shuf_shuffle_lease, options, OK,                                                             \
-      LEASE_OF(shuf_shuffle_lease(h, &records, buffer, NULL, &l)))                                 \
-    X(shuf_shuffle_lease, lease, INVALID, shuf_shuffle_lease(h, &records, buffer, NULL, NULL))     \
-    X(shuf_exchange_shape, ranks, INVALID,                                                         \
-      shuf_exchange_shape(NULL, &shape, message, sizeof message))                                  \
-    X(shuf_exchange_shape, shape, INVALID,                                                         \
-      shuf_exchange_shape(&ranks, NULL, message, sizeof message))                                  \
-    X(shuf_exchange_shape, message, OK, shuf_exchange_shape(&ranks, &shape, NULL, 9))              \
-    X(shuf_exchange, handle, INVALID, shuf_exchange(NULL, &ranks, out, sizeof out, &result))       \
-    X(shuf_exchange, ranks, INVALID, shuf_exchange(h, NULL, out, sizeof out, &result))             \
-    X(shuf_exchange, out, INVALID, shuf_exchange(h, &ranks, NULL, sizeof out, &result))            \
-    X(shuf_exchange, result, OK, shuf_exchange(h, &ranks, out, sizeof out, NULL))                  \
-    X(shuf_exchange_lease, handle, INVALID, LEASE_OF(shuf_exchange_lease(NULL, &ranks, NULL, &l))) \
-    X(shuf_exchange_lease, ranks, INVALID, LEASE_OF(shuf_exchange_lease(h, NULL, NULL, &l)))       \
-    X(shuf_exchange_lease, options, OK, LEASE_OF(shuf_exchange_lease(h, &ranks, NULL, &l)))        \
-    X(shuf_exchange_lease, lease, INVALID, shuf_exchange_lease(h, &ranks, NULL, NULL))             \
-    X(shuf_exchange_prefetch, handle, INVALID, shuf_exchange_prefetch(NULL, &ranks, NULL))         \
-    X(shuf_exchange_prefetch, ranks, INVALID, shuf_exchange_prefetch(h, NULL, NULL))               \
-    X(shuf_exchange_prefetch, options, OK, shuf_exchange_prefetch(h, &ranks, NULL))                \
-    X(shuf_leases, handle, INVALID, shuf_leases(NULL, accept_entry, out))                          \
-    X(shuf_leases, visit, INVALID, shuf_leases(h, NULL, out))                                      \
-    X(shuf_leases, context, OK, shuf_leases(h, accept_entry, NULL))                                \
-    X(shuf_daemon_status, handle, INVALID, shuf_daemon_status(NULL, &daemon_state))                \
-    X(shuf_daemon_status, daemon, INVALID, shuf_daemon_status(h, NULL))                            \
-    X(shuf_drop, handle, INVALID, shuf_drop(NULL, SHUF_OWN, 0, &dropped))                          \
-    X(shuf_drop, dropped, OK, shuf_drop(h, SHUF_OWN, 0, NULL))                                     \
-    X(shuf_daemon_metrics, handle, INVALID, shuf_daemon_metrics(NULL, SHUF_PROMETHEUS, &metrics))  \
+#define ROWS(X)                                                                                   \
+    X(shuf_connect, handle, INVALID, shuf_connect(NULL, NULL))                                    \
+    X(shuf_connect, socket, OK, connect_to(NULL))                                                 \
+    X(shuf_connect_within, handle, INVALID, shuf_connect_within(NULL, NULL, 1))                   \
+    X(shuf_connect_within, socket, OK, connect_to(NULL))                                          \
+    X(shuf_close, handle, OK, (shuf_close(NULL), SHUF_OK))                                        \
+    X(shuf_cancel, handle, OK, (shuf_cancel(NULL), SHUF_OK))                                      \
+    X(shuf_message, handle, OK, *shuf_message(NULL) ? SHUF_OK : SHUF_IO)                          \
+    X(shuf_socket, handle, OK, *shuf_socket(NULL) ? SHUF_IO : SHUF_OK)                            \
+    X(shuf_set_reconnect, handle, INVALID, shuf_set_reconnect(NULL, 1))                           \
+    X(shuf_set_observer, handle, INVALID, shuf_set_observer(NULL, NULL, NULL))                    \
+    X(shuf_set_observer, context, OK, shuf_set_observer(h, NULL, NULL))                           \
+    X(shuf_set_timeout, handle, INVALID, shuf_set_timeout(NULL, 1))                               \
+    X(shuf_set_idle_mappings, handle, INVALID, shuf_set_idle_mappings(NULL, 1))                   \
+    X(shuf_shape_of, request, INVALID, shuf_shape_of(NULL, &shape, message, sizeof message))      \
+    X(shuf_shape_of, shape, INVALID, shuf_shape_of(&permutation, NULL, message, sizeof message))  \
+    X(shuf_shape_of, message, OK, shuf_shape_of(&permutation, &shape, NULL, 9))                   \
+    X(shuf_copy, handle, INVALID, shuf_copy(NULL, &permutation, out, sizeof out, &result))        \
+    X(shuf_copy, request, INVALID, shuf_copy(h, NULL, out, sizeof out, &result))                  \
+    X(shuf_copy, out, INVALID, shuf_copy(h, &permutation, NULL, sizeof out, &result))             \
+    X(shuf_copy, result, OK, shuf_copy(h, &permutation, out, sizeof out, NULL))                   \
+    X(shuf_each, handle, INVALID, shuf_each(NULL, &permutation, accept_bytes, out, &result))      \
+    X(shuf_each, request, INVALID, shuf_each(h, NULL, accept_bytes, out, &result))                \
+    X(shuf_each, sink, OK, shuf_each(h, &permutation, NULL, out, &result))                        \
+    X(shuf_each, context, OK, shuf_each(h, &permutation, accept_bytes, NULL, &result))            \
+    X(shuf_each, result, OK, shuf_each(h, &permutation, accept_bytes, out, NULL))                 \
+    X(shuf_summarize, handle, INVALID, shuf_summarize(NULL, &permutation, &result))               \
+    X(shuf_summarize, request, INVALID, shuf_summarize(h, NULL, &result))                         \
+    X(shuf_summarize, result, INVALID, shuf_summarize(h, &permutation, NULL))                     \
+    X(shuf_shuffle, handle, INVALID, shuf_shuffle(NULL, &records, in, out, sizeof in, &result))   \
+    X(shuf_shuffle, records, INVALID, shuf_shuffle(h, NULL, in, out, sizeof in, &result))         \
+    X(shuf_shuffle, in, INVALID, shuf_shuffle(h, &records, NULL, out, sizeof in, &result))        \
+    X(shuf_shuffle, out, INVALID, shuf_shuffle(h, &records, in, NULL, sizeof in, &result))        \
+    X(shuf_shuffle, result, OK, shuf_shuffle(h, &records, in, out, sizeof in, NULL))              \
+    X(shuf_shuffle_each, handle, INVALID,                                                         \
+      shuf_shuffle_each(NULL, &records, in, sizeof in, accept_bytes, out, &result))               \
+    X(shuf_shuffle_each, records, INVALID,                                                        \
+      shuf_shuffle_each(h, NULL, in, sizeof in, accept_bytes, out, &result))                      \
+    X(shuf_shuffle_each, in, INVALID,                                                             \
+      shuf_shuffle_each(h, &records, NULL, sizeof in, accept_bytes, out, &result))                \
+    X(shuf_shuffle_each, sink, INVALID,                                                           \
+      shuf_shuffle_each(h, &records, in, sizeof in, NULL, out, &result))                          \
+    X(shuf_shuffle_each, context, OK,                                                             \
+      shuf_shuffle_each(h, &records, in, sizeof in, accept_bytes, NULL, &result))                 \
+    X(shuf_shuffle_each, result, OK,                                                              \
+      shuf_shuffle_each(h, &records, in, sizeof in, accept_bytes, out, NULL))                     \
+    X(shuf_index, handle, INVALID,                                                                \
+      shuf_index(NULL, &permutation.permutation, SHUF_FORWARD, in, 10, out))                      \
+    X(shuf_index, permutation, INVALID, shuf_index(h, NULL, SHUF_FORWARD, in, 10, out))           \
+    X(shuf_index, at, INVALID,                                                                    \
+      shuf_index(h, &permutation.permutation, SHUF_FORWARD, NULL, 10, out))                       \
+    X(shuf_index, out, INVALID,                                                                   \
+      shuf_index(h, &permutation.permutation, SHUF_FORWARD, in, 10, NULL))                        \
+    X(shuf_lease_take, handle, INVALID, LEASE_OF(shuf_lease_take(NULL, &permutation, NULL, &l)))  \
+    X(shuf_lease_take, request, INVALID, LEASE_OF(shuf_lease_take(h, NULL, NULL, &l)))            \
+    X(shuf_lease_take, options, OK, LEASE_OF(shuf_lease_take(h, &permutation, NULL, &l)))         \
+    X(shuf_lease_take, lease, INVALID, shuf_lease_take(h, &permutation, NULL, NULL))              \
+    X(shuf_lease_release, handle, INVALID, release(NULL, lease))                                  \
+    X(shuf_lease_release, lease, OK, shuf_lease_release(h, NULL))                                 \
+    X(shuf_lease_read, handle, INVALID, shuf_lease_read(NULL, lease, 0, 8, out))                  \
+    X(shuf_lease_read, lease, INVALID, shuf_lease_read(h, NULL, 0, 8, out))                       \
+    X(shuf_lease_read, out, INVALID, shuf_lease_read(h, lease, 0, 8, NULL))                       \
+    X(shuf_prefetch, handle, INVALID, shuf_prefetch(NULL, &permutation, NULL))                    \
+    X(shuf_prefetch, request, INVALID, shuf_prefetch(h, NULL, NULL))                              \
+    X(shuf_prefetch, options, OK, shuf_prefetch(h, &permutation, NULL))                           \
+    X(shuf_lease_write, handle, INVALID, shuf_lease_write(NULL, buffer, 0, 8, in))                \
+    X(shuf_lease_write, lease, INVALID, shuf_lease_write(h, NULL, 0, 8, in))                      \
+    X(shuf_lease_write, in, INVALID, shuf_lease_write(h, buffer, 0, 8, NULL))                     \
+    X(shuf_leases, handle, INVALID, shuf_leases(NULL, accept_entry, out))                         \
+    X(shuf_leases, visit, INVALID, shuf_leases(h, NULL, out))                                     \
+    X(shuf_leases, context, OK, shuf_leases(h, accept_entry, NULL))                               \
+    X(shuf_daemon_status, handle, INVALID, shuf_daemon_status(NULL, &daemon_state))               \
+    X(shuf_daemon_status, daemon, INVALID, shuf_daemon_status(h, NULL))                           \
+    X(shuf_drop, handle, INVALID, shuf_drop(NULL, SHUF_OWN, 0, &dropped))                         \
+    X(shuf_drop, dropped, OK, shuf_drop(h, SHUF_OWN, 0, NULL))                                    \
+    X(shuf_daemon_metrics, handle, INVALID, shuf_daemon_metrics(NULL, SHUF_PROMETHEUS, &metrics)) \
     X(shuf_daemon_metrics, text, INVALID, shuf_daemon_metrics(h, SHUF_PROMETHEUS, NULL))
 
 struct row {
@@ -262,15 +209,15 @@ static void null_arguments_are_refused(void **state)
 static void message_without_handle_is_kept(void **state)
 {
     (void)state;
-    shuf_permutation wrong = permutation;
-    shuf_numbers none = numbers;
-    wrong.dtype = SHUF_F32;
-    assert_int_equal(shuf_permutation_shape(&wrong, &shape, NULL, 0), SHUF_INVALID);
+    shuf_request wrong = permutation;
+    shuf_request none = numbers;
+    wrong.permutation.dtype = SHUF_F32;
+    assert_int_equal(shuf_shape_of(&wrong, &shape, NULL, 0), SHUF_INVALID);
     assert_string_equal(shuf_message(NULL), "dtype f32: expected u32, u64 or i64");
-    none.count = 0;
-    assert_int_equal(shuf_numbers_shape(&none, &shape, NULL, 0), SHUF_INVALID);
+    none.numbers.count = 0;
+    assert_int_equal(shuf_shape_of(&none, &shape, NULL, 0), SHUF_INVALID);
     assert_non_null(strstr(shuf_message(NULL), "count 0"));
-    assert_int_equal(shuf_numbers_shape(&numbers, &shape, NULL, 0), SHUF_OK);
+    assert_int_equal(shuf_shape_of(&numbers, &shape, NULL, 0), SHUF_OK);
     assert_string_equal(shuf_message(NULL), "");
 }
 
@@ -373,8 +320,8 @@ static void lease_of_another_handle_is_refused(void **state)
                   words);
     client_expect(other, shuf_lease_read(other, lease, 0, 4, out), SHUF_INVALID, words);
     client_expect(other, shuf_lease_write(other, buffer, 0, 4, in), SHUF_INVALID, words);
-    client_expect(other, shuf_shuffle_lease(other, &records, buffer, NULL, &own_lease),
-                  SHUF_INVALID, words);
+    client_expect(other, take_shuffle(other, &records, buffer, NULL, &own_lease), SHUF_INVALID,
+                  words);
     assert_ptr_equal(other_lease, lease);
     assert_int_equal(shuf_lease_read(h, lease, 0, 4, out), SHUF_OK);
     shuf_close(other);
@@ -391,19 +338,22 @@ static void empty_names_are_refused(void **state)
     for (int i = 0; i < 2; i++) {
         const char *key = i ? "" : NULL, *algorithm = i ? NULL : "";
         const char *words = i ? no_key : no_algorithm;
-        const shuf_permutation p = {.algorithm = algorithm, .n = 10, .key = key};
-        const shuf_numbers z = {.distribution = SHUF_UNIFORM, .count = 5, .key = ""};
+        const shuf_request p = {.permutation = {.algorithm = algorithm, .n = 10, .key = key}};
+        const shuf_request z = {.kind = SHUF_NUMBERS,
+                                .numbers = {.distribution = SHUF_UNIFORM, .count = 5, .key = ""}};
         const shuf_records r = {.algorithm = algorithm, .n = 10, .record = 4, .key = key};
-        const shuf_ranks x = {.algorithm = algorithm, .n = 10, .world = 4, .key = key};
+        const shuf_request x = {.kind = SHUF_RANKS,
+                                .ranks = {.algorithm = algorithm, .n = 10, .world = 4, .key = key}};
         shuf_lease *taken = NULL;
-        client_expect(h, shuf_permute(h, &p, out, sizeof out, NULL), SHUF_INVALID, words);
-        client_expect(h, shuf_index(h, &p, SHUF_FORWARD, in, 10, out), SHUF_INVALID, words);
-        client_expect(h, shuf_draw(h, &z, out, sizeof out, NULL), SHUF_INVALID, no_key);
+        client_expect(h, shuf_copy(h, &p, out, sizeof out, NULL), SHUF_INVALID, words);
+        client_expect(h, shuf_index(h, &p.permutation, SHUF_FORWARD, in, 10, out), SHUF_INVALID,
+                      words);
+        client_expect(h, shuf_copy(h, &z, out, sizeof out, NULL), SHUF_INVALID, no_key);
         client_expect(h, shuf_shuffle(h, &r, in, out, 40, NULL), SHUF_INVALID, words);
-        client_expect(h, shuf_shuffle_lease(h, &r, buffer, NULL, &taken), SHUF_INVALID, words);
-        client_expect(h, shuf_exchange(h, &x, out, sizeof out, NULL), SHUF_INVALID, words);
+        client_expect(h, take_shuffle(h, &r, buffer, NULL, &taken), SHUF_INVALID, words);
+        client_expect(h, shuf_copy(h, &x, out, sizeof out, NULL), SHUF_INVALID, words);
         client_expect(h, shuf_lease_take(h, &p, NULL, &taken), SHUF_INVALID, words);
-        assert_int_equal(shuf_permutation_shape(&p, &shape, message, sizeof message), SHUF_INVALID);
+        assert_int_equal(shuf_shape_of(&p, &shape, message, sizeof message), SHUF_INVALID);
         assert_string_equal(message, words);
     }
 }
@@ -415,15 +365,18 @@ static void overlapping_arrays_of_index_are_refused(void **state)
     const uint64_t at[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
     uint64_t both[10], expected[10];
     memcpy(both, at, sizeof both);
-    client_expect(h, shuf_index(h, &permutation, SHUF_FORWARD, both, 6, both + 1), SHUF_INVALID,
-                  words);
-    client_expect(h, shuf_index(h, &permutation, SHUF_FORWARD, both + 4, 6, both), SHUF_INVALID,
-                  words);
+    client_expect(h, shuf_index(h, &permutation.permutation, SHUF_FORWARD, both, 6, both + 1),
+                  SHUF_INVALID, words);
+    client_expect(h, shuf_index(h, &permutation.permutation, SHUF_FORWARD, both + 4, 6, both),
+                  SHUF_INVALID, words);
     assert_memory_equal(both, at, sizeof both);
-    client_expect(h, shuf_index(h, &permutation, SHUF_FORWARD, at, 10, expected), SHUF_OK, "");
-    client_expect(h, shuf_index(h, &permutation, SHUF_FORWARD, both, 5, both + 5), SHUF_OK, "");
+    client_expect(h, shuf_index(h, &permutation.permutation, SHUF_FORWARD, at, 10, expected),
+                  SHUF_OK, "");
+    client_expect(h, shuf_index(h, &permutation.permutation, SHUF_FORWARD, both, 5, both + 5),
+                  SHUF_OK, "");
     assert_memory_equal(both + 5, expected, 5 * sizeof *both);
-    client_expect(h, shuf_index(h, &permutation, SHUF_FORWARD, both, 5, both), SHUF_OK, "");
+    client_expect(h, shuf_index(h, &permutation.permutation, SHUF_FORWARD, both, 5, both), SHUF_OK,
+                  "");
     assert_memory_equal(both, expected, 5 * sizeof *both);
 }
 
@@ -433,7 +386,7 @@ static int set_up(void **state)
         return -1;
     h = client_open();
     return shuf_lease_take(h, &permutation, NULL, &lease) != SHUF_OK ||
-           shuf_buffer_take(h, 64, NULL, &buffer) != SHUF_OK;
+           take_buffer(h, 64, NULL, &buffer) != SHUF_OK;
 }
 
 static int tear_down(void **state)

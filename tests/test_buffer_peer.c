@@ -5,6 +5,7 @@
  */
 #include "fake_lease_server.h"
 #include "support/cmocka_all.h"
+#include "support/take.h"
 
 #include <string.h>
 
@@ -14,7 +15,7 @@ static void buffer_is_mapped_by_descriptor(void **state)
     shuf_lease *lease = NULL;
     shuf *handle = lease_server_start(lease_server_script);
     for (int i = 0; i < 2; i++) { /* a small buffer is not kept mapped either */
-        assert_int_equal(shuf_buffer_take(handle, 1000, NULL, &lease), SHUF_OK);
+        assert_int_equal(take_buffer(handle, 1000, NULL, &lease), SHUF_OK);
         memset(lease->buffer, 7, 1000);
         assert_int_equal(lease_server_mappings(), 1);
     }
@@ -31,7 +32,7 @@ static void buffer_is_written_by_messages(void **state)
     shuf_lease *lease = NULL;
     lease_server.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
     shuf *handle = lease_server_start(lease_server_script);
-    assert_int_equal(shuf_buffer_take(handle, 100000, &options, &lease), SHUF_OK);
+    assert_int_equal(take_buffer(handle, 100000, &options, &lease), SHUF_OK);
     assert_null(lease->buffer);
     assert_null(lease->data);
     assert_int_equal(shuf_lease_write(handle, lease, 5, sizeof in, in), SHUF_OK);
@@ -47,7 +48,7 @@ static void wrong_write_reply_is_refused(void **state)
     lease_server.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
     lease_server.wrong_write_reply = true;
     shuf *handle = lease_server_start(lease_server_script);
-    assert_int_equal(shuf_buffer_take(handle, 100, &options, &lease), SHUF_OK);
+    assert_int_equal(take_buffer(handle, 100, &options, &lease), SHUF_OK);
     assert_int_equal(shuf_lease_write(handle, lease, 0, 1, ""), SHUF_PROTOCOL);
     assert_non_null(strstr(shuf_message(handle), "expected a WriteReply"));
     lease_server_finish(handle, "hello buffer write0:1");
@@ -91,7 +92,7 @@ static void wrong_allocate_replies_are_refused(void **state)
         lease_server.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
         lease_server.corrupt = rows[i].corrupt;
         shuf *handle = lease_server_start(lease_server_script);
-        assert_int_equal(shuf_buffer_take(handle, 1000, &options, &lease), SHUF_PROTOCOL);
+        assert_int_equal(take_buffer(handle, 1000, &options, &lease), SHUF_PROTOCOL);
         if (!strstr(shuf_message(handle), rows[i].words))
             fail_msg("%s", shuf_message(handle));
         lease_server_finish(handle, "hello buffer");

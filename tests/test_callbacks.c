@@ -7,14 +7,15 @@
 #include "support/client.h"
 #include "support/cmocka_all.h"
 #include "support/expected.h"
+#include "support/take.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MI = 1 << 20, STEP = 64 * MI, LARGE_N = 18400003, LARGE_BYTES = LARGE_N * 4 };
-static const shuf_permutation small = {.n = 1000, .seed = 7};
-static const shuf_permutation large = {.n = LARGE_N, .seed = 7};
+static const shuf_request small = {.permutation = {.n = 1000, .seed = 7}};
+static const shuf_request large = {.permutation = {.n = LARGE_N, .seed = 7}};
 
 /* ---- events ---------------------------------------------------------------------- */
 
@@ -66,11 +67,10 @@ static void observer_sees_parts_of_bytes(void **state)
     void *out = malloc(LARGE_BYTES);
     struct events to_memory = {.bytes = 0}, to_sink = {.bytes = 0}, leased = {.bytes = 0};
     shuf_set_observer(handle, note_event, &to_memory);
-    client_expect(handle, shuf_permute(handle, &large, out, LARGE_BYTES, NULL), SHUF_OK, "");
+    client_expect(handle, shuf_copy(handle, &large, out, LARGE_BYTES, NULL), SHUF_OK, "");
     expect_step_and_end(&to_memory);
     shuf_set_observer(handle, note_event, &to_sink);
-    client_expect(handle, shuf_permute_each(handle, &large, count_bytes, &to_sink, NULL), SHUF_OK,
-                  "");
+    client_expect(handle, shuf_each(handle, &large, count_bytes, &to_sink, NULL), SHUF_OK, "");
     expect_step_and_end(&to_sink);
     shuf_set_observer(handle, note_event, &leased);
     client_expect(handle, shuf_lease_take(handle, &large, &copy, &lease), SHUF_OK, "");
@@ -85,7 +85,7 @@ static void observer_sees_bytes_before_a_loss(void **state)
     shuf *handle = client_open();
     struct events e = {.kills = true};
     shuf_set_observer(handle, note_event, &e);
-    client_expect(handle, shuf_permute_each(handle, &large, count_bytes, &e, NULL), SHUF_OK, "");
+    client_expect(handle, shuf_each(handle, &large, count_bytes, &e, NULL), SHUF_OK, "");
     assert_int_equal(e.bytes, LARGE_BYTES);
     assert_int_equal(e.count[SHUF_EVENT_LOST], 1);
     assert_int_equal(e.count[SHUF_EVENT_FOUND], 1);
@@ -97,7 +97,7 @@ static void observer_sees_bytes_before_a_loss(void **state)
 /* ---- the end of a transfer ----------------------------------------------------------- */
 
 /* 80 MiB: in one part, and more than the call discards. */
-static const shuf_permutation wide = {.n = 10 * MI, .seed = 7, .dtype = SHUF_U64};
+static const shuf_request wide = {.permutation = {.n = 10 * MI, .seed = 7, .dtype = SHUF_U64}};
 
 static bool stop_at_once(void *context, const void *bytes, size_t size)
 {
@@ -138,7 +138,7 @@ static void count_event(void *context, shuf_event event, uint64_t done, uint64_t
 static void open_stopped(struct stopped *s)
 {
     *s = (struct stopped){.handle = client_open()};
-    client_expect(s->handle, shuf_buffer_take(s->handle, 4000, NULL, &s->buffer), SHUF_OK, "");
+    client_expect(s->handle, take_buffer(s->handle, 4000, NULL, &s->buffer), SHUF_OK, "");
     shuf_set_observer(s->handle, count_event, &s->events);
 }
 
@@ -146,7 +146,7 @@ static shuf_status shuffle_buffer(struct stopped *s)
 {
     static const shuf_records records = {.n = 1000, .record = 4, .seed = 7};
     shuf_lease *shuffled = NULL;
-    const shuf_status status = shuf_shuffle_lease(s->handle, &records, s->buffer, NULL, &shuffled);
+    const shuf_status status = take_shuffle(s->handle, &records, s->buffer, NULL, &shuffled);
     assert_true((status == SHUF_OK) == (shuffled != NULL));
     return status;
 }
@@ -165,18 +165,20 @@ static void expect_leases_kept(struct stopped *s, shuf_status got)
 static void stopped_sink_keeps_leases(void **state)
 {
     (void)state;
-    const shuf_numbers numbers = {.distribution = SHUF_GAUSS, .seed = 7, .count = MI, .std = 1};
+    const shuf_request numbers = {
+        .kind = SHUF_NUMBERS,
+        .numbers = {.distribution = SHUF_GAUSS, .seed = 7, .count = MI, .std = 1}};
     const shuf_records records = {.n = MI, .record = 4, .seed = 7};
     char *in = calloc(MI, 4);
     struct stopped s;
     open_stopped(&s);
-    expect_leases_kept(&s, shuf_permute_each(s.handle, &small, stop_at_once, &s.bytes, NULL));
+    expect_leases_kept(&s, shuf_each(s.handle, &small, stop_at_once, &s.bytes, NULL));
     assert_int_equal(s.bytes, 4000);
     open_stopped(&s);
-    expect_leases_kept(&s, shuf_permute_each(s.handle, &(shuf_permutation){.n = 4 * MI},
-                                             stop_at_once, &s.bytes, NULL));
+    expect_leases_kept(&s, shuf_each(s.handle, &(shuf_request){.permutation = {.n = 4 * MI}},
+                                     stop_at_once, &s.bytes, NULL));
     open_stopped(&s);
-    expect_leases_kept(&s, shuf_draw_each(s.handle, &numbers, stop_at_once, &s.bytes, NULL));
+    expect_leases_kept(&s, shuf_each(s.handle, &numbers, stop_at_once, &s.bytes, NULL));
     open_stopped(&s);
     expect_leases_kept(
         &s, shuf_shuffle_each(s.handle, &records, in, MI * 4, stop_at_once, &s.bytes, NULL));
@@ -190,7 +192,7 @@ static void stopped_sink_ends_leases_of_a_long_transfer(void **state)
     (void)state;
     struct stopped s;
     open_stopped(&s);
-    client_expect(s.handle, shuf_permute_each(s.handle, &wide, stop_at_once, &s.bytes, NULL),
+    client_expect(s.handle, shuf_each(s.handle, &wide, stop_at_once, &s.bytes, NULL),
                   SHUF_CANCELLED, "stopped by its sink");
     client_expect(s.handle, shuffle_buffer(&s), SHUF_NO_DAEMON,
                   "a sink that stopped a transfer closed the connection that held the buffer");
@@ -217,7 +219,7 @@ static void use_handle(struct callback_user *u)
     shuf_daemon daemon;
     shuf_lease *other = NULL;
     shuf *h = u->handle;
-    client_expect(h, shuf_permute(h, &small, out, sizeof out, NULL), SHUF_INVALID, words);
+    client_expect(h, shuf_copy(h, &small, out, sizeof out, NULL), SHUF_INVALID, words);
     client_expect(h, shuf_daemon_status(h, &daemon), SHUF_INVALID, words);
     client_expect(h, shuf_lease_take(h, &small, NULL, &other), SHUF_INVALID, words);
     client_expect(h, shuf_lease_release(h, &u->lease), SHUF_INVALID, words);
@@ -267,19 +269,20 @@ static void calls_in_callbacks_are_refused(void **state)
     struct callback_user u = {.handle = client_open()};
     uint64_t *values = expected_values(&small, NULL);
     void *out = malloc(LARGE_BYTES);
-    for (uint32_t i = 0; i < small.n; i++)
+    for (uint32_t i = 0; i < small.permutation.n; i++)
         in[i] = i;
     client_expect(u.handle, shuf_lease_take(u.handle, &small, NULL, &u.lease), SHUF_OK, "");
-    expect_handle_unharmed(&u, shuf_permute_each(u.handle, &small, use_in_sink, &u, NULL));
-    assert_true(expected_equal(values, u.values, 4, small.n));
+    expect_handle_unharmed(&u, shuf_each(u.handle, &small, use_in_sink, &u, NULL));
+    assert_true(expected_equal(values, u.values, 4, small.permutation.n));
     u.bytes = 0;
     expect_handle_unharmed(
         &u, shuf_shuffle_each(u.handle, &records, in, sizeof in, use_in_sink, &u, NULL));
-    assert_true(expected_equal(values, u.values, 4, small.n));
+    assert_true(expected_equal(values, u.values, 4, small.permutation.n));
     expect_handle_unharmed(&u, shuf_leases(u.handle, use_in_visitor, &u));
     shuf_set_observer(u.handle, use_in_observer, &u);
-    expect_handle_unharmed(&u, shuf_permute(u.handle, &large, out, LARGE_BYTES, NULL));
-    assert_true(expected_equal(values, u.lease->data, 4, small.n)); /* the handle is still open */
+    expect_handle_unharmed(&u, shuf_copy(u.handle, &large, out, LARGE_BYTES, NULL));
+    assert_true(expected_equal(values, u.lease->data, 4,
+                               small.permutation.n)); /* the handle is still open */
     assert_true(client_check(u.handle, &small));
     free(values);
     free(out);

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const shuf_permutation small = {.n = 1000, .seed = 7};
+static const shuf_request small = {.permutation = {.n = 1000, .seed = 7}};
 static const char words[] = "handle: another thread cancelled its calls";
 
 struct call {
@@ -25,8 +25,8 @@ struct call {
 static void *summarize_large(void *context)
 {
     struct call *call = context;
-    const shuf_permutation large = {.algorithm = call->algorithm,
-                                    .n = (uint64_t)1 << (TEST_SANITIZED ? 40 : 44)};
+    const shuf_request large = {.permutation = {.algorithm = call->algorithm,
+                                                .n = (uint64_t)1 << (TEST_SANITIZED ? 40 : 44)}};
     shuf_result result;
     call->status = shuf_summarize(call->handle, &large, &result);
     return NULL;
@@ -79,9 +79,9 @@ static void later_calls_fail(void **state)
     assert_int_equal(shuf_lease_take(handle, &small, NULL, &lease), SHUF_OK);
     shuf_cancel(handle);
     for (int i = 0; i < 2; i++)
-        client_expect(handle, shuf_permute(handle, &small, out, sizeof out, NULL), SHUF_CANCELLED,
+        client_expect(handle, shuf_copy(handle, &small, out, sizeof out, NULL), SHUF_CANCELLED,
                       words);
-    assert_true(((const uint32_t *)lease->data)[0] < small.n); /* still mapped */
+    assert_true(((const uint32_t *)lease->data)[0] < small.permutation.n); /* still mapped */
     client_expect(handle, shuf_lease_release(handle, &lease), SHUF_OK, "");
     shuf_cancel(handle);
     shuf_close(handle);

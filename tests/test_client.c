@@ -20,17 +20,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static shuf_permutation random_request(uint64_t n_limit)
+static shuf_request random_request(uint64_t n_limit)
 {
     static const char *const algorithms[] = {NULL, "primefold", "philox24", "lcg"};
-    shuf_permutation request = {
-        .algorithm = algorithms[random_below(4)],
-        .n = random_size(n_limit),
-        .seed = random_u64(),
-        .epoch = random_u64(),
-        .epochs = random_below(4),
-        .dtype = (shuf_dtype)random_below(4),
-    };
+    shuf_request request = {.permutation = {
+                                .algorithm = algorithms[random_below(4)],
+                                .n = random_size(n_limit),
+                                .seed = random_u64(),
+                                .epoch = random_u64(),
+                                .epochs = random_below(4),
+                                .dtype = (shuf_dtype)random_below(4),
+                            }};
     expected_random_view(&request);
     return request;
 }
@@ -207,7 +207,7 @@ static void random_requests_match_reference(void **state)
     shuf *handle = client_open();
     random_start("random_requests_match_reference");
     for (int i = 0; i < 300; i++) {
-        shuf_permutation request = random_request(5000);
+        shuf_request request = random_request(5000);
         assert_true(client_check(handle, &request));
     }
     shuf_close(handle);
@@ -216,17 +216,17 @@ static void random_requests_match_reference(void **state)
 /* Compares a row of the golden table with the values of a reply of the requested type. */
 static void check_golden(shuf *handle, const struct golden *row, shuf_dtype dtype)
 {
-    shuf_permutation request = {.algorithm = row->algorithm,
-                                .n = row->n,
-                                .seed = row->seed,
-                                .epoch = row->epoch,
-                                .dtype = dtype,
-                                .fingerprint = true};
+    shuf_request request = {.permutation = {.algorithm = row->algorithm,
+                                            .n = row->n,
+                                            .seed = row->seed,
+                                            .epoch = row->epoch,
+                                            .dtype = dtype,
+                                            .fingerprint = true}};
     unsigned width = dtype == SHUF_U32 ? 4 : 8;
     shuf_result result;
     void *out = malloc(row->n * width);
     uint64_t *values = malloc(row->n * sizeof *values);
-    assert_int_equal(shuf_permute(handle, &request, out, row->n * width, &result), SHUF_OK);
+    assert_int_equal(shuf_copy(handle, &request, out, row->n * width, &result), SHUF_OK);
     for (uint64_t i = 0; i < row->n; i++)
         values[i] = expected_read(out, width, i);
     for (unsigned i = 0; i < row->count; i++)
@@ -259,11 +259,12 @@ static void shard_of_more_ranks_than_values(void **state)
 {
     (void)state;
     shuf *handle = client_open();
-    shuf_permutation request = {.n = 3, .view = SHUF_VIEW_SHARD, .rank = 6, .world = 7};
+    shuf_request request = {
+        .permutation = {.n = 3, .view = SHUF_VIEW_SHARD, .rank = 6, .world = 7}};
     assert_true(client_check(handle, &request));
-    request.drop_last = true;
+    request.permutation.drop_last = true;
     assert_true(client_check(handle, &request));
-    assert_int_equal(shuf_permute(handle, &request, NULL, 0, NULL), SHUF_OK);
+    assert_int_equal(shuf_copy(handle, &request, NULL, 0, NULL), SHUF_OK);
     shuf_close(handle);
 }
 
@@ -271,7 +272,8 @@ static void result_describes_reply(void **state)
 {
     (void)state;
     shuf *handle = client_open();
-    shuf_permutation request = {.n = 100003, .seed = 7, .epoch = 1, .epochs = 2, .dtype = SHUF_I64};
+    shuf_request request = {
+        .permutation = {.n = 100003, .seed = 7, .epoch = 1, .epochs = 2, .dtype = SHUF_I64}};
     shuf_result result;
     uint64_t count, *values = expected_values(&request, &count);
     assert_int_equal(shuf_summarize(handle, &request, &result), SHUF_OK);
@@ -282,8 +284,8 @@ static void result_describes_reply(void **state)
     assert_int_equal(result.shape.bytes, count * 8);
     assert_int_equal(result.fingerprint, golden_fingerprint(values, count));
     uint64_t *sent = malloc(result.shape.bytes);
-    request.fingerprint = true;
-    assert_int_equal(shuf_permute(handle, &request, sent, result.shape.bytes, &result), SHUF_OK);
+    request.permutation.fingerprint = true;
+    assert_int_equal(shuf_copy(handle, &request, sent, result.shape.bytes, &result), SHUF_OK);
     assert_int_equal(result.fingerprint, golden_fingerprint(values, count));
     free(sent);
     assert_true(result.n_first == SHUF_SAMPLES && result.n_last == SHUF_SAMPLES);
@@ -298,7 +300,7 @@ static void first_and_last_values_never_overlap(void **state)
     (void)state;
     shuf *handle = client_open();
     for (uint64_t n = 1; n <= 10; n++) {
-        shuf_permutation request = {.n = n, .seed = n};
+        shuf_request request = {.permutation = {.n = n, .seed = n}};
         shuf_result result;
         uint64_t *values = expected_values(&request, NULL);
         assert_int_equal(shuf_summarize(handle, &request, &result), SHUF_OK);
@@ -319,14 +321,14 @@ static void slice_without_stride_has_each_value(void **state)
     (void)state;
     shuf *handle = client_open();
     uint32_t all[100], part[30];
-    shuf_permutation whole = {.n = 100, .seed = 7};
-    shuf_permutation slice = {
-        .n = 100, .seed = 7, .view = SHUF_VIEW_SLICE, .offset = 20, .count = 30};
-    client_expect(handle, shuf_permute(handle, &whole, all, sizeof all, NULL), SHUF_OK, "");
-    client_expect(handle, shuf_permute(handle, &slice, part, sizeof part, NULL), SHUF_OK, "");
+    shuf_request whole = {.permutation = {.n = 100, .seed = 7}};
+    shuf_request slice = {
+        .permutation = {.n = 100, .seed = 7, .view = SHUF_VIEW_SLICE, .offset = 20, .count = 30}};
+    client_expect(handle, shuf_copy(handle, &whole, all, sizeof all, NULL), SHUF_OK, "");
+    client_expect(handle, shuf_copy(handle, &slice, part, sizeof part, NULL), SHUF_OK, "");
     assert_memory_equal(part, all + 20, sizeof part);
-    slice.count = 0;
-    client_expect(handle, shuf_permute(handle, &slice, part, sizeof part, NULL), SHUF_INVALID,
+    slice.permutation.count = 0;
+    client_expect(handle, shuf_copy(handle, &slice, part, sizeof part, NULL), SHUF_INVALID,
                   "count 0: expected at least 1");
     shuf_close(handle);
 }
@@ -337,14 +339,15 @@ static void refused_size_names_the_type(void **state)
     (void)state;
     shuf *handle = client_open();
     uint64_t out[10];
-    shuf_permutation request = {.n = 10};
-    client_expect(handle, shuf_permute(handle, &request, out, 39, NULL), SHUF_INVALID,
+    shuf_request request = {.permutation = {.n = 10}};
+    client_expect(handle, shuf_copy(handle, &request, out, 39, NULL), SHUF_INVALID,
                   "bytes 39: expected at least 40 for 10 values of 4 bytes (u32, dtype auto)");
-    request.dtype = SHUF_I64;
-    client_expect(handle, shuf_permute(handle, &request, out, 79, NULL), SHUF_INVALID,
+    request.permutation.dtype = SHUF_I64;
+    client_expect(handle, shuf_copy(handle, &request, out, 79, NULL), SHUF_INVALID,
                   "bytes 79: expected at least 80 for 10 values of 8 bytes (i64)");
-    request = (shuf_permutation){.n = UINT64_C(1) << 40, .view = SHUF_VIEW_SLICE, .count = 10};
-    client_expect(handle, shuf_permute(handle, &request, out, 40, NULL), SHUF_INVALID,
+    request = (shuf_request){
+        .permutation = {.n = UINT64_C(1) << 40, .view = SHUF_VIEW_SLICE, .count = 10}};
+    client_expect(handle, shuf_copy(handle, &request, out, 40, NULL), SHUF_INVALID,
                   "bytes 40: expected at least 80 for 10 values of 8 bytes (u64, dtype auto)");
     shuf_close(handle);
 }
@@ -357,35 +360,38 @@ static void wrong_parameters_are_refused(void **state)
     shuf *handle = client_open();
     uint32_t out[10];
     char message[256];
-    shuf_permutation no_slice = {.n = 10, .count = 3}, no_shard = {.n = 10, .drop_last = true};
-    shuf_permutation no_step = {.n = 10, .step = 1};
-    shuf_permutation mixed = {.n = 10, .view = SHUF_VIEW_SHARD, .world = 2, .stride = 1};
+    shuf_request no_slice = {.permutation = {.n = 10, .count = 3}},
+                 no_shard = {.permutation = {.n = 10, .drop_last = true}};
+    shuf_request no_step = {.permutation = {.n = 10, .step = 1}};
+    shuf_request mixed = {
+        .permutation = {.n = 10, .view = SHUF_VIEW_SHARD, .world = 2, .stride = 1}};
     shuf_shape shape;
-    shuf_permutation none = {0}, unknown = {.n = 10, .algorithm = "sattolo"};
-    shuf_permutation narrow = {.n = (UINT64_C(1) << 32) + 1, .dtype = SHUF_U32};
-    shuf_permutation unknown_view = {.n = 10, .view = (shuf_view)7};
-    shuf_permutation huge = {.n = UINT64_C(1) << 62, .epochs = 4};
-    shuf_permutation whole = {.n = 10};
-    client_expect(handle, shuf_permute(handle, &none, out, sizeof out, NULL), SHUF_INVALID, "n 0");
-    client_expect(handle, shuf_permute(handle, &narrow, out, sizeof out, NULL), SHUF_INVALID,
+    shuf_request none = {.permutation = {0}},
+                 unknown = {.permutation = {.n = 10, .algorithm = "sattolo"}};
+    shuf_request narrow = {.permutation = {.n = (UINT64_C(1) << 32) + 1, .dtype = SHUF_U32}};
+    shuf_request unknown_view = {.permutation = {.n = 10, .view = (shuf_view)7}};
+    shuf_request huge = {.permutation = {.n = UINT64_C(1) << 62, .epochs = 4}};
+    shuf_request whole = {.permutation = {.n = 10}};
+    client_expect(handle, shuf_copy(handle, &none, out, sizeof out, NULL), SHUF_INVALID, "n 0");
+    client_expect(handle, shuf_copy(handle, &narrow, out, sizeof out, NULL), SHUF_INVALID,
                   "dtype u32");
-    client_expect(handle, shuf_permute(handle, &unknown_view, out, sizeof out, NULL), SHUF_INVALID,
+    client_expect(handle, shuf_copy(handle, &unknown_view, out, sizeof out, NULL), SHUF_INVALID,
                   "view 7");
-    client_expect(handle, shuf_permute(handle, &no_slice, out, sizeof out, NULL), SHUF_INVALID,
+    client_expect(handle, shuf_copy(handle, &no_slice, out, sizeof out, NULL), SHUF_INVALID,
                   "count 3");
-    client_expect(handle, shuf_permute(handle, &no_shard, out, sizeof out, NULL), SHUF_INVALID,
+    client_expect(handle, shuf_copy(handle, &no_shard, out, sizeof out, NULL), SHUF_INVALID,
                   "drop_last 1: expected 0 without view SHARD");
-    client_expect(handle, shuf_permute(handle, &no_step, out, sizeof out, NULL), SHUF_INVALID,
+    client_expect(handle, shuf_copy(handle, &no_step, out, sizeof out, NULL), SHUF_INVALID,
                   "step 1: expected 0 without view SHARD");
-    client_expect(handle, shuf_permute(handle, &mixed, out, sizeof out, NULL), SHUF_INVALID,
+    client_expect(handle, shuf_copy(handle, &mixed, out, sizeof out, NULL), SHUF_INVALID,
                   "stride 1: expected 0 without view SLICE");
-    client_expect(handle, shuf_permute(handle, &huge, out, sizeof out, NULL), SHUF_NO_MEMORY,
+    client_expect(handle, shuf_copy(handle, &huge, out, sizeof out, NULL), SHUF_NO_MEMORY,
                   "pass 2^63");
-    client_expect(handle, shuf_permute(handle, &whole, out, 39, NULL), SHUF_INVALID, "bytes 39");
-    client_expect(handle, shuf_permute(handle, &whole, NULL, 40, NULL), SHUF_INVALID, "out NULL");
-    client_expect(handle, shuf_permute(handle, &unknown, out, sizeof out, NULL), SHUF_INVALID,
+    client_expect(handle, shuf_copy(handle, &whole, out, 39, NULL), SHUF_INVALID, "bytes 39");
+    client_expect(handle, shuf_copy(handle, &whole, NULL, 40, NULL), SHUF_INVALID, "out NULL");
+    client_expect(handle, shuf_copy(handle, &unknown, out, sizeof out, NULL), SHUF_INVALID,
                   "sattolo");
-    assert_int_equal(shuf_permutation_shape(&none, &shape, message, sizeof message), SHUF_INVALID);
+    assert_int_equal(shuf_shape_of(&none, &shape, message, sizeof message), SHUF_INVALID);
     assert_string_equal(message, "n 0: expected 1 to 2^62 (4611686018427387904)");
     assert_true(client_check(handle, &whole));
     shuf_close(handle);
@@ -399,7 +405,8 @@ static void long_algorithm_name_is_refused(void **state)
     char *name = malloc(100001);
     memset(name, 'a', 100000);
     name[100000] = '\0';
-    shuf_permutation request = {.n = 10, .algorithm = name}, whole = {.n = 10};
+    shuf_request request = {.permutation = {.n = 10, .algorithm = name}},
+                 whole = {.permutation = {.n = 10}};
     client_expect(handle, shuf_summarize(handle, &request, &(shuf_result){0}), SHUF_INVALID,
                   "aaa\": expected primefold, philox24 or lcg");
     free(name);
@@ -413,7 +420,8 @@ static void result_above_limit_is_refused(void **state)
 {
     (void)state;
     shuf *handle = client_open();
-    shuf_permutation request = {.n = UINT64_C(1) << 45}, whole = {.n = 10};
+    shuf_request request = {.permutation = {.n = UINT64_C(1) << 45}},
+                 whole = {.permutation = {.n = 10}};
     shuf_lease *lease = NULL;
     assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_NO_MEMORY);
     assert_true(shuf_message(handle)[0] != '\0');
@@ -433,8 +441,9 @@ static void daemon_status_counts_requests(void **state)
     assert_true(strncmp(before.version, "shufd ", 6) == 0);
     assert_true(before.device[0] && before.device_id[0]);
     assert_true(before.queue_limit > 0 && before.memory_limit > 0);
-    assert_int_equal(shuf_summarize(handle, &(shuf_permutation){.n = 10}, &(shuf_result){0}),
-                     SHUF_OK);
+    assert_int_equal(
+        shuf_summarize(handle, &(shuf_request){.permutation = {.n = 10}}, &(shuf_result){0}),
+        SHUF_OK);
     assert_int_equal(shuf_daemon_status(handle, &after), SHUF_OK);
     assert_int_equal(after.served, before.served + 1);
     shuf_close(other);
@@ -451,7 +460,7 @@ static struct {
 
 struct client {
     pthread_t thread;
-    shuf_permutation request[3];
+    shuf_request request[3];
     bool right;
 };
 

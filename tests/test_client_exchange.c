@@ -19,8 +19,14 @@
 enum { N = 50000, WORLD = 3 };
 
 static const uint64_t input[WORLD] = {20000, 0, 30000}, output[WORLD] = {10000, 39999, 1};
-static const shuf_ranks ranks = {
-    .n = N, .seed = 7, .epoch = 2, .rank = 2, .world = WORLD, .input = input, .output = output};
+static const shuf_request ranks = {.kind = SHUF_RANKS,
+                                   .ranks = {.n = N,
+                                             .seed = 7,
+                                             .epoch = 2,
+                                             .rank = 2,
+                                             .world = WORLD,
+                                             .input = input,
+                                             .output = output}};
 
 /* Compares the plan with look-ups. For each output place of all ranks, in order, the permutation
  * gives the record that goes there. The order must list those of rank 2, and the counts must
@@ -28,7 +34,7 @@ static const shuf_ranks ranks = {
 static void check(const uint32_t *values)
 {
     const uint32_t *to = values, *order = values + 2 * WORLD, *places = order + input[2];
-    shuf_primefold f = shuf_primefold_make(N, ranks.seed, ranks.epoch);
+    shuf_primefold f = shuf_primefold_make(N, ranks.ranks.seed, ranks.ranks.epoch);
     uint64_t k = 0, bound = 0;
     shuf_primefold_make_inverse(&f);
     for (uint64_t d = 0, place = 0; d < WORLD; d++) {
@@ -52,23 +58,23 @@ static void copies(void **state)
     shuf *h = client_open();
     shuf_shape shape;
     shuf_result result;
-    assert_int_equal(shuf_exchange_shape(&ranks, &shape, NULL, 0), SHUF_OK);
+    assert_int_equal(shuf_shape_of(&ranks, &shape, NULL, 0), SHUF_OK);
     assert_int_equal(shape.count, 2 * WORLD + 30000 + 1);
     assert_true(shape.rows == 1 && shape.dtype == SHUF_U32 && shape.bytes == 4 * shape.count);
     uint32_t *values = malloc(shape.bytes);
-    client_expect(h, shuf_exchange(h, &ranks, values, shape.bytes - 1, NULL), SHUF_INVALID,
+    client_expect(h, shuf_copy(h, &ranks, values, shape.bytes - 1, NULL), SHUF_INVALID,
                   "bytes 120027: expected at least 120028");
-    client_expect(h, shuf_exchange(h, &ranks, values, shape.bytes, &result), SHUF_OK, "");
+    client_expect(h, shuf_copy(h, &ranks, values, shape.bytes, &result), SHUF_OK, "");
     assert_string_equal(result.algorithm, "primefold");
     check(values);
     free(values);
     shuf_close(h);
 }
 
-static void take(shuf *h, const shuf_ranks *request, shuf_lease **lease)
+static void take(shuf *h, const shuf_request *request, shuf_lease **lease)
 {
     static const shuf_lease_options options = {.transports = SHUF_MEMFD};
-    client_expect(h, shuf_exchange_lease(h, request, &options, lease), SHUF_OK, "");
+    client_expect(h, shuf_lease_take(h, request, &options, lease), SHUF_OK, "");
     assert_string_equal((*lease)->device_id, "");
 }
 
@@ -79,19 +85,19 @@ static void leases_are_shared(void **state)
     shuf *h = client_open(), *other = client_open();
     shuf_lease *a = NULL, *b = NULL, *c = NULL, *d = NULL;
     uint64_t same[WORLD], more[WORLD] = {20000, 1, 29999};
-    shuf_ranks request = ranks;
+    shuf_request request = ranks;
     memcpy(same, input, sizeof same);
     take(h, &ranks, &a);
     check(a->data);
-    request.input = same;
+    request.ranks.input = same;
     take(other, &request, &b);
     memset(same, 0xff, sizeof same); /* the daemon has its own copy */
     assert_true(b->shared && b->block == a->block);
-    request.input = more;
+    request.ranks.input = more;
     take(other, &request, &c);
     assert_true(!c->shared && c->block != a->block);
     request = ranks;
-    request.inverse = true;
+    request.ranks.inverse = true;
     take(other, &request, &d);
     assert_true(!d->shared && d->block != a->block);
     check(b->data);
@@ -114,9 +120,9 @@ static void prefetched(void **state)
     unsigned found = 0;
     shuf *h = client_open();
     shuf_lease *lease = NULL;
-    shuf_ranks request = ranks;
-    request.epoch = 99;
-    client_expect(h, shuf_exchange_prefetch(h, &request, NULL), SHUF_OK, "");
+    shuf_request request = ranks;
+    request.ranks.epoch = 99;
+    client_expect(h, shuf_prefetch(h, &request, NULL), SHUF_OK, "");
     client_expect(h, shuf_leases(h, visit, &found), SHUF_OK, "");
     assert_int_equal(found, 1);
     take(h, &request, &lease);
@@ -124,10 +130,10 @@ static void prefetched(void **state)
     shuf_close(h);
 }
 
-static void refuse(shuf *h, const shuf_ranks *request, const char *words)
+static void refuse(shuf *h, const shuf_request *request, const char *words)
 {
     uint32_t values[8];
-    client_expect(h, shuf_exchange(h, request, values, sizeof values, NULL), SHUF_INVALID, words);
+    client_expect(h, shuf_copy(h, request, values, sizeof values, NULL), SHUF_INVALID, words);
 }
 
 static void refused(void **state)
@@ -136,27 +142,27 @@ static void refused(void **state)
     static const uint64_t many[WORLD] = {N, 1, 0}, few[WORLD] = {1, 2, 3};
     shuf *h = client_open();
     shuf_lease *lease = NULL;
-    shuf_ranks r = ranks;
-    r.n = 0;
+    shuf_request r = ranks;
+    r.ranks.n = 0;
     refuse(h, &r, "n 0: expected 1 to 2^62");
     r = ranks;
-    r.algorithm = "philox24";
+    r.ranks.algorithm = "philox24";
     refuse(h, &r, "algorithm philox24: expected primefold");
     r = ranks;
-    r.rank = WORLD;
+    r.ranks.rank = WORLD;
     refuse(h, &r, "rank 3: expected less than world = 3");
-    r.world = 0;
+    r.ranks.world = 0;
     refuse(h, &r, "world 0: expected 1 to");
-    r.world = 4001;
+    r.ranks.world = 4001;
     refuse(h, &r, "world 4001: expected 1 to 4000 with sizes");
     r = ranks;
-    r.input = many;
+    r.ranks.input = many;
     refuse(h, &r, "input[1] 1: expected at most 0, the rest of n = 50000");
     r = ranks;
-    r.output = few;
+    r.ranks.output = few;
     refuse(h, &r, "output: 3 sizes with the sum 6, expected n = 50000");
-    r = (shuf_ranks){.n = UINT64_C(1) << 62, .world = 1};
-    client_expect(h, shuf_exchange_lease(h, &r, NULL, &lease), SHUF_NO_MEMORY, "2^63 bytes");
+    r = (shuf_request){.kind = SHUF_RANKS, .ranks = {.n = UINT64_C(1) << 62, .world = 1}};
+    client_expect(h, shuf_lease_take(h, &r, NULL, &lease), SHUF_NO_MEMORY, "2^63 bytes");
     shuf_close(h);
 }
 
@@ -168,15 +174,15 @@ static void in_device_memory(void **state)
     const bool has_gpu = strncmp(harness_backend, "cuda", 4) == 0;
     shuf *h = client_open();
     shuf_lease *lease = NULL, *same = NULL;
-    client_expect(
-        h, shuf_exchange_lease(h, &ranks, &device, &lease), has_gpu ? SHUF_OK : SHUF_INVALID,
-        has_gpu ? "" : "transport cuda-fd, cuda-ipc: the backend cpu has only memfd, inline");
+    client_expect(h, shuf_lease_take(h, &ranks, &device, &lease), has_gpu ? SHUF_OK : SHUF_INVALID,
+                  has_gpu ? ""
+                          : "transport cuda-fd, cuda-ipc: the backend cpu has only memfd, inline");
     if (has_gpu) {
         uint32_t *values = malloc(lease->result.shape.bytes);
         gpu_read(lease->data, lease->result.shape.bytes, values);
         check(values);
         free(values);
-        client_expect(h, shuf_exchange_lease(h, &ranks, &device, &same), SHUF_OK, "");
+        client_expect(h, shuf_lease_take(h, &ranks, &device, &same), SHUF_OK, "");
         assert_true(same->shared && same->block == lease->block);
     }
     shuf_close(h);
@@ -206,14 +212,15 @@ static void most_ranks(void **state)
     shuf *h = client_open();
     for (int i = 0; i < 4000; i++)
         ones[i] = 1;
-    const shuf_ranks request = {.n = 4000,
-                                .seed = UINT64_MAX,
-                                .epoch = UINT64_MAX,
-                                .rank = 3999,
-                                .world = 4000,
-                                .input = ones,
-                                .output = ones};
-    client_expect(h, shuf_exchange(h, &request, values, sizeof values, NULL), SHUF_OK, "");
+    const shuf_request request = {.kind = SHUF_RANKS,
+                                  .ranks = {.n = 4000,
+                                            .seed = UINT64_MAX,
+                                            .epoch = UINT64_MAX,
+                                            .rank = 3999,
+                                            .world = 4000,
+                                            .input = ones,
+                                            .output = ones}};
+    client_expect(h, shuf_copy(h, &request, values, sizeof values, NULL), SHUF_OK, "");
     shuf_primefold f = shuf_primefold_make(4000, UINT64_MAX, UINT64_MAX);
     shuf_primefold_make_inverse(&f);
     for (uint64_t r = 0; r < 4000; r++) {
@@ -235,21 +242,23 @@ enum {
 
 static const uint64_t wide[WORLD] = {WINDOW + 5, 0, 3 * WINDOW - 9};
 static const uint64_t got[WORLD] = {WINDOW, PLACES, 3 * WINDOW - 4 - PLACES};
-static const shuf_ranks one_sided = {.n = 4 * WINDOW - 4,
-                                     .seed = 7,
-                                     .epoch = 3,
-                                     .rank = 1,
-                                     .world = WORLD,
-                                     .input = wide,
-                                     .output = got,
-                                     .part = PART};
+static const shuf_request one_sided = {.kind = SHUF_RANKS,
+                                       .ranks = {.n = 4 * WINDOW - 4,
+                                                 .seed = 7,
+                                                 .epoch = 3,
+                                                 .rank = 1,
+                                                 .world = WORLD,
+                                                 .input = wide,
+                                                 .output = got,
+                                                 .part = PART}};
 
 /* Compares the parts of `part` places with look-ups. */
 static void check_one_sided(const uint32_t *values, uint64_t part)
 {
     const uint64_t parts = (PLACES - 1) / part + 1;
     const uint32_t *records = values + parts * (WINDOWS + 1), *indices = records + PLACES;
-    const shuf_primefold f = shuf_primefold_make(one_sided.n, one_sided.seed, one_sided.epoch);
+    const shuf_primefold f =
+        shuf_primefold_make(one_sided.ranks.n, one_sided.ranks.seed, one_sided.ranks.epoch);
     for (uint64_t first = 0; first < PLACES; first += part, values += WINDOWS + 1) {
         const uint64_t count = PLACES - first < part ? PLACES - first : part;
         uint32_t next[WINDOWS + 1];
@@ -273,13 +282,13 @@ static void one_sided_copies(void **state)
     shuf *h = client_open();
     shuf_shape shape;
     shuf_result result;
-    assert_int_equal(shuf_exchange_shape(&one_sided, &shape, NULL, 0), SHUF_OK);
+    assert_int_equal(shuf_shape_of(&one_sided, &shape, NULL, 0), SHUF_OK);
     assert_int_equal(shape.count, PARTS * (WINDOWS + 1) + 2 * PLACES);
     assert_true(shape.rows == 1 && shape.dtype == SHUF_U32 && shape.bytes == 4 * shape.count);
     uint32_t *values = malloc(shape.bytes);
-    client_expect(h, shuf_exchange(h, &one_sided, values, shape.bytes - 1, NULL), SHUF_INVALID,
+    client_expect(h, shuf_copy(h, &one_sided, values, shape.bytes - 1, NULL), SHUF_INVALID,
                   "bytes 1520071: expected at least 1520072");
-    client_expect(h, shuf_exchange(h, &one_sided, values, shape.bytes, &result), SHUF_OK, "");
+    client_expect(h, shuf_copy(h, &one_sided, values, shape.bytes, &result), SHUF_OK, "");
     assert_string_equal(result.algorithm, "primefold");
     check_one_sided(values, PART);
     free(values);
@@ -293,19 +302,19 @@ static void one_sided_leases(void **state)
     static const shuf_lease_options copied = {.transports = SHUF_INLINE};
     shuf *h = client_open(), *other = client_open();
     shuf_lease *a = NULL, *b = NULL, *c = NULL, *d = NULL, *e = NULL;
-    shuf_ranks request = one_sided;
-    client_expect(h, shuf_exchange_lease(h, &request, &copied, &a), SHUF_OK, "");
+    shuf_request request = one_sided;
+    client_expect(h, shuf_lease_take(h, &request, &copied, &a), SHUF_OK, "");
     assert_int_equal(a->result.shape.count, PARTS * (WINDOWS + 1) + 2 * PLACES);
     check_one_sided(a->data, PART);
     take(h, &request, &b);
     check_one_sided(b->data, PART);
     take(other, &request, &c);
     assert_true(c->shared && c->block == b->block);
-    request.part = 2 * PART;
+    request.ranks.part = 2 * PART;
     take(other, &request, &d);
     assert_true(!d->shared && d->block != b->block);
     check_one_sided(d->data, 2 * PART);
-    request.part = 0; /* of both sides */
+    request.ranks.part = 0; /* of both sides */
     take(other, &request, &e);
     assert_true(!e->shared && e->block != b->block && e->block != d->block);
     assert_int_equal(e->result.shape.count, 2 * WORLD + PLACES);
@@ -319,16 +328,16 @@ static void one_sided_prefetch(void **state)
     (void)state;
     shuf *h = client_open();
     shuf_lease *lease = NULL, *other = NULL;
-    shuf_ranks request = one_sided;
-    request.part = 3 * PART;
-    client_expect(h, shuf_exchange_prefetch(h, &request, NULL), SHUF_OK, "");
-    request.part = 4 * PART;
+    shuf_request request = one_sided;
+    request.ranks.part = 3 * PART;
+    client_expect(h, shuf_prefetch(h, &request, NULL), SHUF_OK, "");
+    request.ranks.part = 4 * PART;
     take(h, &request, &other);
     assert_false(other->shared);
-    request.part = 3 * PART;
+    request.ranks.part = 3 * PART;
     take(h, &request, &lease);
     assert_true(lease->shared && lease->block != other->block);
-    check_one_sided(lease->data, request.part);
+    check_one_sided(lease->data, request.ranks.part);
     shuf_close(h);
 }
 
@@ -337,18 +346,20 @@ static void one_sided_refused(void **state)
     (void)state;
     shuf *h = client_open();
     shuf_lease *lease = NULL;
-    shuf_ranks r = one_sided;
-    r.part = 1;
+    shuf_request r = one_sided;
+    r.ranks.part = 1;
     refuse(h, &r, "part 1: expected a multiple of 65536 up to 2^31, or 0 for a plan of both sides");
-    client_expect(h, shuf_exchange_prefetch(h, &r, NULL), SHUF_INVALID, "part 1: expected");
-    r = (shuf_ranks){.n = 100, .world = 65, .part = PART};
+    client_expect(h, shuf_prefetch(h, &r, NULL), SHUF_INVALID, "part 1: expected");
+    r = (shuf_request){.kind = SHUF_RANKS, .ranks = {.n = 100, .world = 65, .part = PART}};
     refuse(h, &r, "world 65: expected at most 64 for a one-sided plan");
-    r = (shuf_ranks){.n = (UINT64_C(1) << 32) + 1, .world = 1, .part = PART};
+    r = (shuf_request){.kind = SHUF_RANKS,
+                       .ranks = {.n = (UINT64_C(1) << 32) + 1, .world = 1, .part = PART}};
     refuse(h, &r, "input of rank 0, 4294967297 records: expected at most 2^32");
-    r = (shuf_ranks){.n = UINT64_C(1) << 38, .world = 64, .part = PART};
+    r = (shuf_request){.kind = SHUF_RANKS,
+                       .ranks = {.n = UINT64_C(1) << 38, .world = 64, .part = PART}};
     const uint64_t all[64] = {UINT64_C(1) << 38};
-    r.output = all; /* 2 TiB */
-    client_expect(h, shuf_exchange_lease(h, &r, NULL, &lease), SHUF_NO_MEMORY, " TiB of ");
+    r.ranks.output = all; /* 2 TiB */
+    client_expect(h, shuf_lease_take(h, &r, NULL, &lease), SHUF_NO_MEMORY, " TiB of ");
     shuf_close(h);
 }
 

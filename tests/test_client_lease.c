@@ -39,7 +39,7 @@ static int random_transport(void)
     return SHUF_INLINE << random_below(last_transport() == SHUF_CUDA_IPC ? 4 : 2);
 }
 
-static void take(shuf *handle, const shuf_permutation *request, int transport, shuf_lease **lease)
+static void take(shuf *handle, const shuf_request *request, int transport, shuf_lease **lease)
 {
     const shuf_lease_options options = {.transports = (unsigned)transport};
     if (shuf_lease_take(handle, request, &options, lease) != SHUF_OK)
@@ -57,7 +57,7 @@ static void *read_all(shuf *handle, const shuf_lease *lease)
     return bytes;
 }
 
-static void check_values(shuf *handle, const shuf_lease *lease, const shuf_permutation *request)
+static void check_values(shuf *handle, const shuf_lease *lease, const shuf_request *request)
 {
     uint64_t count, *values = expected_values(request, &count);
     void *bytes = read_all(handle, lease);
@@ -70,12 +70,12 @@ static void check_values(shuf *handle, const shuf_lease *lease, const shuf_permu
 static void check_golden(shuf *handle, const struct golden *row, int transport, shuf_dtype dtype,
                          shuf_lease **lease)
 {
-    shuf_permutation request = {.algorithm = row->algorithm,
-                                .n = row->n,
-                                .seed = row->seed,
-                                .epoch = row->epoch,
-                                .dtype = dtype,
-                                .fingerprint = true};
+    shuf_request request = {.permutation = {.algorithm = row->algorithm,
+                                            .n = row->n,
+                                            .seed = row->seed,
+                                            .epoch = row->epoch,
+                                            .dtype = dtype,
+                                            .fingerprint = true}};
     take(handle, &request, transport, lease);
     assert_int_equal((*lease)->result.fingerprint, row->fingerprint);
     void *bytes = read_all(handle, *lease);
@@ -106,15 +106,15 @@ static void golden_table_matches(void **state)
     }
 }
 
-static shuf_permutation random_request(uint64_t n_limit)
+static shuf_request random_request(uint64_t n_limit)
 {
-    shuf_permutation request = {
-        .n = random_size(n_limit),
-        .seed = random_below(3),
-        .epoch = random_below(3),
-        .epochs = random_below(4),
-        .dtype = (shuf_dtype)random_below(4),
-    };
+    shuf_request request = {.permutation = {
+                                .n = random_size(n_limit),
+                                .seed = random_below(3),
+                                .epoch = random_below(3),
+                                .epochs = random_below(4),
+                                .dtype = (shuf_dtype)random_below(4),
+                            }};
     expected_random_view(&request);
     return request;
 }
@@ -125,7 +125,7 @@ static void random_leases_match_reference(void **state)
     (void)state;
     enum { LEASES = 12, STEPS = 600 };
     shuf_lease *leases[LEASES] = {NULL};
-    shuf_permutation requests[LEASES];
+    shuf_request requests[LEASES];
     shuf *handle = open_handle(harness_shared.socket);
     random_start("random_leases_match_reference");
     for (int step = 0; step < STEPS; step++) {
@@ -164,13 +164,15 @@ static void await_no_leases(const char *socket)
 static void prefetch_and_take(shuf *handle, int transport)
 {
     const shuf_lease_options options = {.transports = (unsigned)transport};
-    shuf_permutation request = {.n = 100003, .seed = 900 + (uint64_t)transport};
+    shuf_request request = {.permutation = {.n = 100003, .seed = 900 + (uint64_t)transport}};
     shuf_daemon before, after;
     shuf_lease *lease = NULL;
     assert_int_equal(shuf_daemon_status(handle, &before), SHUF_OK);
-    for (request.epoch = 0; request.epoch < SHUF_PREFETCHES; request.epoch++)
+    for (request.permutation.epoch = 0; request.permutation.epoch < SHUF_PREFETCHES;
+         request.permutation.epoch++)
         assert_int_equal(shuf_prefetch(handle, &request, &options), SHUF_OK);
-    for (request.epoch = 0; request.epoch < SHUF_PREFETCHES; request.epoch++) {
+    for (request.permutation.epoch = 0; request.permutation.epoch < SHUF_PREFETCHES;
+         request.permutation.epoch++) {
         take(handle, &request, transport, &lease);
         assert_true(lease->shared);
         check_values(handle, lease, &request);
@@ -199,7 +201,7 @@ static void take_and_release_1000_leases(int transport)
     shuf *handle = open_handle(harness_shared.socket);
     shuf_daemon status;
     for (uint64_t i = 0; i < LEASES; i++) {
-        shuf_permutation request = {.n = 100, .seed = 5, .epoch = i % 10};
+        shuf_request request = {.permutation = {.n = 100, .seed = 5, .epoch = i % 10}};
         leases[i] = NULL;
         take(handle, &request, transport, &leases[i]);
     }
@@ -208,7 +210,7 @@ static void take_and_release_1000_leases(int transport)
     for (uint64_t i = 0; i < LEASES; i++)
         if (i % 2 == 0)
             assert_int_equal(shuf_lease_release(handle, &leases[i]), SHUF_OK);
-    shuf_permutation request = {.n = 100, .seed = 5, .epoch = 9};
+    shuf_request request = {.permutation = {.n = 100, .seed = 5, .epoch = 9}};
     check_values(handle, leases[999], &request);
     shuf_close(handle); /* half of the leases are not released yet */
 }
@@ -241,12 +243,12 @@ static void lease_limit_is_refused_then_served(void **state)
     shuf *handle = open_handle(h.socket);
     for (int transport = SHUF_MEMFD; transport <= last_transport(); transport <<= 1) {
         const shuf_lease_options options = {.transports = (unsigned)transport};
-        shuf_permutation request = {.n = 1000, .seed = 7};
+        shuf_request request = {.permutation = {.n = 1000, .seed = 7}};
         shuf_lease *leases[2] = {NULL, NULL}, *third = NULL;
         take(handle, &request, transport, &leases[0]);
-        request.epoch = 1;
+        request.permutation.epoch = 1;
         take(handle, &request, transport, &leases[1]);
-        request.epoch = 2;
+        request.permutation.epoch = 2;
         assert_int_equal(shuf_lease_take(handle, &request, &options, &third), SHUF_BUSY);
         assert_non_null(strstr(shuf_message(handle), "leases 2"));
         assert_null(third);
@@ -266,8 +268,9 @@ static void leases_outlive_killed_daemons(void **state)
 {
     (void)state;
     for (int transport = SHUF_INLINE; transport <= last_transport(); transport <<= 1) {
-        shuf_permutation small = {.n = 1000, .seed = 7}, large = {.n = 3000000, .seed = 8};
-        shuf_permutation next = {.n = 1000, .seed = 9};
+        shuf_request small = {.permutation = {.n = 1000, .seed = 7}},
+                     large = {.permutation = {.n = 3000000, .seed = 8}};
+        shuf_request next = {.permutation = {.n = 1000, .seed = 9}};
         shuf_lease *one = NULL, *other = NULL, *third = NULL;
         shuf *handle = open_handle(harness_shared.socket);
         take(handle, &small, transport, &one);
@@ -301,7 +304,8 @@ static void lease_with_event_is_awaited(void **state)
     shuf *handle = open_handle(harness_shared.socket);
     shuf_lease *lease = NULL;
     for (uint64_t epoch = 0; epoch < 8; epoch++) {
-        shuf_permutation request = {.n = epoch % 2 ? 1000 : 5000000, .seed = 50, .epoch = epoch};
+        shuf_request request = {
+            .permutation = {.n = epoch % 2 ? 1000 : 5000000, .seed = 50, .epoch = epoch}};
         assert_int_equal(shuf_lease_take(handle, &request, &options, &lease), SHUF_OK);
         check_values(handle, lease, &request);
     }
@@ -312,7 +316,7 @@ static void lease_with_event_is_awaited(void **state)
 static int use_leases_in_child(shuf *handle, shuf_lease *leases[2])
 {
     shuf_lease *more = NULL;
-    shuf_permutation request = {.n = 1000};
+    shuf_request request = {.permutation = {.n = 1000}};
     return shuf_lease_take(handle, &request, NULL, &more) != SHUF_INVALID ||
            shuf_lease_release(handle, &leases[0]) != SHUF_OK || (shuf_close(handle), false);
 }
@@ -325,7 +329,8 @@ static void leases_survive_fork(void **state)
     for (int transport = SHUF_MEMFD; transport <= last_transport(); transport <<= 1) {
         int end;
         shuf_daemon status;
-        shuf_permutation request = {.n = 1000, .seed = 7}, large = {.n = 3000000, .seed = 8};
+        shuf_request request = {.permutation = {.n = 1000, .seed = 7}},
+                     large = {.permutation = {.n = 3000000, .seed = 8}};
         shuf_lease *leases[2] = {NULL, NULL};
         take(handle, &large, transport, &leases[0]);
         take(handle, &request, transport, &leases[1]);
@@ -351,7 +356,7 @@ static void missing_transports_are_refused(void **state)
     shuf *handle = open_handle(harness_shared.socket);
     for (int transport = last_transport() << 1; transport <= SHUF_CUDA_IPC; transport <<= 1) {
         const shuf_lease_options options = {.transports = (unsigned)transport};
-        shuf_permutation request = {.n = 10};
+        shuf_request request = {.permutation = {.n = 10}};
         shuf_lease *lease = NULL;
         assert_int_equal(shuf_lease_take(handle, &request, &options, &lease), SHUF_INVALID);
         assert_non_null(

@@ -26,7 +26,7 @@ static uint64_t next_request(int fd, uint64_t *epoch)
 }
 
 enum { VALUES = 300007, BYTES = VALUES * 4 };
-static const shuf_permutation expected_request = {.n = VALUES, .seed = 7, .epoch = 3};
+static const shuf_request expected_request = {.permutation = {.n = VALUES, .seed = 7, .epoch = 3}};
 static uint32_t values_sent[VALUES];
 
 /* Sends the correct reply with the fields that a script changed, then `bytes` bytes of the
@@ -44,7 +44,7 @@ static void send_reply(int fd, const Shuf__ResultReply *changed, uint64_t payloa
     permute.dtype = permute.dtype ? permute.dtype : SHUF__DTYPE__DTYPE_U32;
     permute.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
     reply.id = next_request(fd, &epoch);
-    if (reply.id == 0 || epoch != expected_request.epoch)
+    if (reply.id == 0 || epoch != expected_request.permutation.epoch)
         return;
     reply.body_case = SHUF__REPLY__BODY_RESULT;
     reply.result = &permute;
@@ -393,7 +393,7 @@ static void wrong_replies_are_refused(void **state)
         shuf *handle;
         peer_start(rows[i].script);
         assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
-        int status = (int)shuf_permute(handle, &expected_request, out, sizeof out, NULL);
+        int status = (int)shuf_copy(handle, &expected_request, out, sizeof out, NULL);
         if (status != rows[i].status || !strstr(shuf_message(handle), rows[i].words))
             fprintf(stderr, "row %zu: %s\n", i, shuf_message(handle));
         assert_int_equal(status, rows[i].status);
@@ -437,7 +437,7 @@ static void messages_are_printable(void **state)
     shuf_daemon daemon;
     peer_start(replies_with_escapes);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
-    assert_int_equal(shuf_permute(handle, &expected_request, out, sizeof out, &result), SHUF_OK);
+    assert_int_equal(shuf_copy(handle, &expected_request, out, sizeof out, &result), SHUF_OK);
     assert_string_equal(result.algorithm, PEER_HOSTILE_SHOWN);
     assert_string_equal(result.backend, PEER_HOSTILE_SHOWN);
     assert_string_equal(result.device, PEER_HOSTILE_SHOWN);
@@ -474,7 +474,7 @@ static void permute_continues_after_losses(void **state)
     shuf *handle;
     peer_start(closes_later_each_time);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
-    assert_int_equal(shuf_permute(handle, &expected_request, out, sizeof out, NULL), SHUF_OK);
+    assert_int_equal(shuf_copy(handle, &expected_request, out, sizeof out, NULL), SHUF_OK);
     assert_memory_equal(out, values_sent, sizeof out);
     shuf_close(handle);
     assert_int_equal(peer_stop(), sizeof cuts / sizeof *cuts);
@@ -498,7 +498,7 @@ static void losses_with_progress_are_unlimited(void **state)
     shuf *handle;
     peer_start(closes_often);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
-    assert_int_equal(shuf_permute(handle, &expected_request, out, sizeof out, NULL), SHUF_OK);
+    assert_int_equal(shuf_copy(handle, &expected_request, out, sizeof out, NULL), SHUF_OK);
     assert_memory_equal(out, values_sent, sizeof out);
     shuf_close(handle);
     assert_int_equal(peer_stop(), LOSSES + 1);
@@ -525,8 +525,7 @@ static void permute_each_continues_after_losses(void **state)
     shuf *handle;
     peer_start(closes_later_each_time);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
-    assert_int_equal(shuf_permute_each(handle, &expected_request, check_received, &s, NULL),
-                     SHUF_OK);
+    assert_int_equal(shuf_each(handle, &expected_request, check_received, &s, NULL), SHUF_OK);
     assert_true(s.right && s.size == BYTES);
     shuf_close(handle);
     assert_int_equal(peer_stop(), sizeof cuts / sizeof *cuts);
@@ -556,8 +555,7 @@ static void losses_without_progress_are_limited(void **state)
     peer_start(closes_at_request);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
     assert_int_equal(shuf_set_observer(handle, count_lost, &lost), SHUF_OK);
-    assert_int_equal(shuf_permute(handle, &expected_request, out, sizeof out, NULL),
-                     SHUF_NO_DAEMON);
+    assert_int_equal(shuf_copy(handle, &expected_request, out, sizeof out, NULL), SHUF_NO_DAEMON);
     assert_non_null(strstr(shuf_message(handle), "16 daemons ended one after another during this "
                                                  "request; the daemon's log says why"));
     assert_int_equal(lost, 16);
@@ -573,8 +571,7 @@ static void loss_without_reconnecting_is_an_error(void **state)
     peer_start(closes_later_each_time);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
     shuf_set_reconnect(handle, 0);
-    assert_int_equal(shuf_permute(handle, &expected_request, out, sizeof out, NULL),
-                     SHUF_NO_DAEMON);
+    assert_int_equal(shuf_copy(handle, &expected_request, out, sizeof out, NULL), SHUF_NO_DAEMON);
     assert_non_null(strstr(shuf_message(handle), "the daemon left"));
     shuf_close(handle);
     assert_int_equal(peer_stop(), 1);
@@ -597,7 +594,7 @@ static void loss_between_calls_is_repaired(void **state)
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
     for (int i = 0; i < 3; i++) {
         memset(out, 0, sizeof out);
-        assert_int_equal(shuf_permute(handle, &expected_request, out, sizeof out, NULL), SHUF_OK);
+        assert_int_equal(shuf_copy(handle, &expected_request, out, sizeof out, NULL), SHUF_OK);
         assert_memory_equal(out, values_sent, sizeof out);
     }
     shuf_close(handle);
@@ -626,8 +623,10 @@ static void index_beyond_records_is_refused(void **state)
 {
     (void)state;
     static char in[VALUES];
-    const shuf_records records = {
-        .n = VALUES, .record = 1, .seed = expected_request.seed, .epoch = expected_request.epoch};
+    const shuf_records records = {.n = VALUES,
+                                  .record = 1,
+                                  .seed = expected_request.permutation.seed,
+                                  .epoch = expected_request.permutation.epoch};
     shuf *handle;
     peer_start(replies_with_values_beyond_n);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);

@@ -49,18 +49,18 @@ static const struct kind {
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-static uint64_t bits_of(const shuf_numbers *request, uint64_t i)
+static uint64_t bits_of(const shuf_request *request, uint64_t i)
 {
     return draw_bits(
-        &(struct draw){.distribution = request->method == SHUF_BOX_MULLER
+        &(struct draw){.distribution = request->numbers.method == SHUF_BOX_MULLER
                                            ? SHUF_DISTRIBUTION_BOX_MULLER
-                                           : (enum shuf__distribution)request->distribution,
-                       .dtype = request->dtype,
-                       .seed = request->seed,
-                       .stream = request->stream,
-                       .index = request->offset + i,
-                       .mean = request->mean,
-                       .std = request->std});
+                                           : (enum shuf__distribution)request->numbers.distribution,
+                       .dtype = request->numbers.dtype,
+                       .seed = request->numbers.seed,
+                       .stream = request->numbers.stream,
+                       .index = request->numbers.offset + i,
+                       .mean = request->numbers.mean,
+                       .std = request->numbers.std});
 }
 
 static uint64_t bits_at(const void *values, unsigned width, uint64_t i)
@@ -70,46 +70,50 @@ static uint64_t bits_at(const void *values, unsigned width, uint64_t i)
     return bits;
 }
 
-static bool values_are_right(const shuf_numbers *request, const void *values)
+static bool values_are_right(const shuf_request *request, const void *values)
 {
-    const unsigned width = draw_width(request->dtype);
-    for (uint64_t i = 0; i < request->count; i++)
+    const unsigned width = draw_width(request->numbers.dtype);
+    for (uint64_t i = 0; i < request->numbers.count; i++)
         if (bits_at(values, width, i) != bits_of(request, i)) {
             fprintf(stderr, "value %" PRIu64 " from %" PRIu64 " of kind %d, %d\n", i,
-                    request->offset, (int)request->distribution, (int)request->dtype);
+                    request->numbers.offset, (int)request->numbers.distribution,
+                    (int)request->numbers.dtype);
             return false;
         }
     return true;
 }
 
 /* A random part of a stream. Its offset has a random order of magnitude. */
-static shuf_numbers random_numbers(int kind, uint64_t limit)
+static shuf_request random_numbers(int kind, uint64_t limit)
 {
     const bool gauss = kinds[kind].distribution == SHUF_GAUSS;
-    return (shuf_numbers){
-        .distribution = kinds[kind].distribution,
-        .method = kinds[kind].method,
-        .seed = random_u64(),
-        .stream = random_u64(),
-        .offset = random_below(UINT64_C(1) << 61) >> random_below(61),
-        .count = random_size(limit),
-        .mean = gauss ? (double)random_below(2000) / 7 - 100 : 0,
-        .std = gauss ? ldexp(1.1, (int)random_below(20) - 10) : 0,
-        .dtype = kinds[kind].dtype,
-    };
+    return (shuf_request){.kind = SHUF_NUMBERS,
+                          .numbers = {
+                              .distribution = kinds[kind].distribution,
+                              .method = kinds[kind].method,
+                              .seed = random_u64(),
+                              .stream = random_u64(),
+                              .offset = random_below(UINT64_C(1) << 61) >> random_below(61),
+                              .count = random_size(limit),
+                              .mean = gauss ? (double)random_below(2000) / 7 - 100 : 0,
+                              .std = gauss ? ldexp(1.1, (int)random_below(20) - 10) : 0,
+                              .dtype = kinds[kind].dtype,
+                          }};
 }
 
-static bool draw_and_check(shuf *handle, const shuf_numbers *request)
+static bool draw_and_check(shuf *handle, const shuf_request *request)
 {
     shuf_shape shape;
     shuf_result result;
-    assert_int_equal(shuf_numbers_shape(request, &shape, NULL, 0), SHUF_OK);
-    assert_true(shape.rows == 1 && shape.count == request->count && shape.dtype == request->dtype);
-    assert_int_equal(shape.bytes, request->count * shape.width);
+    assert_int_equal(shuf_shape_of(request, &shape, NULL, 0), SHUF_OK);
+    assert_true(shape.rows == 1 && shape.count == request->numbers.count &&
+                shape.dtype == request->numbers.dtype);
+    assert_int_equal(shape.bytes, request->numbers.count * shape.width);
     void *out = malloc(shape.bytes);
-    bool right = shuf_draw(handle, request, out, shape.bytes, &result) == SHUF_OK &&
-                 values_are_right(request, out) && result.distribution == request->distribution &&
-                 result.method == request->method && result.algorithm[0] == '\0';
+    bool right = shuf_copy(handle, request, out, shape.bytes, &result) == SHUF_OK &&
+                 values_are_right(request, out) &&
+                 result.distribution == request->numbers.distribution &&
+                 result.method == request->numbers.method && result.algorithm[0] == '\0';
     if (!right)
         fprintf(stderr, "%s\n", shuf_message(handle));
     free(out);
@@ -124,7 +128,7 @@ static void random_parts_match_reference(void **state)
     shuf *handle = open_handle();
     random_start("random_parts_match_reference");
     for (int i = 0; i < 20 * KINDS; i++) {
-        const shuf_numbers request = random_numbers(i % KINDS, 5000);
+        const shuf_request request = random_numbers(i % KINDS, 5000);
         assert_true(draw_and_check(handle, &request));
     }
     shuf_close(handle);
@@ -140,14 +144,15 @@ static void large_offsets_match_reference(void **state)
     for (int i = 0; i < KINDS; i++)
         for (size_t k = 0; k < sizeof offsets / sizeof *offsets; k++) {
             const bool gauss = kinds[i].distribution == SHUF_GAUSS;
-            const shuf_numbers request = {.distribution = kinds[i].distribution,
-                                          .method = kinds[i].method,
-                                          .seed = 7,
-                                          .stream = 3,
-                                          .offset = offsets[k],
-                                          .count = 2000,
-                                          .std = gauss ? 1 : 0,
-                                          .dtype = kinds[i].dtype};
+            const shuf_request request = {.kind = SHUF_NUMBERS,
+                                          .numbers = {.distribution = kinds[i].distribution,
+                                                      .method = kinds[i].method,
+                                                      .seed = 7,
+                                                      .stream = 3,
+                                                      .offset = offsets[k],
+                                                      .count = 2000,
+                                                      .std = gauss ? 1 : 0,
+                                                      .dtype = kinds[i].dtype}};
             assert_true(draw_and_check(handle, &request));
         }
     shuf_close(handle);
@@ -161,21 +166,23 @@ static shuf_dtype dtype_of(const char *name)
     return SHUF_AUTO;
 }
 
-static shuf_numbers numbers_of(const struct golden_stream *row)
+static shuf_request numbers_of(const struct golden_stream *row)
 {
     const bool gauss = strcmp(row->distribution, "uniform") != 0;
-    return (shuf_numbers){
-        .distribution = gauss ? SHUF_GAUSS : SHUF_UNIFORM,
-        .method = strcmp(row->distribution, "box-muller") == 0 ? SHUF_BOX_MULLER : SHUF_TABLE,
-        .seed = row->seed,
-        .stream = row->stream,
-        .offset = row->offset,
-        .count = row->count,
-        .mean = gauss ? row->mean : 0,
-        .std = gauss ? row->std : 0,
-        .dtype = dtype_of(row->dtype),
-        .fingerprint = true,
-    };
+    return (shuf_request){
+        .kind = SHUF_NUMBERS,
+        .numbers = {
+            .distribution = gauss ? SHUF_GAUSS : SHUF_UNIFORM,
+            .method = strcmp(row->distribution, "box-muller") == 0 ? SHUF_BOX_MULLER : SHUF_TABLE,
+            .seed = row->seed,
+            .stream = row->stream,
+            .offset = row->offset,
+            .count = row->count,
+            .mean = gauss ? row->mean : 0,
+            .std = gauss ? row->std : 0,
+            .dtype = dtype_of(row->dtype),
+            .fingerprint = true,
+        }};
 }
 
 /* The transports of the backend come first. */
@@ -186,11 +193,11 @@ static int transport_count(void)
     return strncmp(harness_backend, "cuda", 4) == 0 ? 4 : 2;
 }
 
-static void take(shuf *handle, const shuf_numbers *request, shuf_transport transport,
+static void take(shuf *handle, const shuf_request *request, shuf_transport transport,
                  shuf_lease **lease)
 {
     const shuf_lease_options options = {.transports = transport};
-    if (shuf_draw_lease(handle, request, &options, lease) != SHUF_OK)
+    if (shuf_lease_take(handle, request, &options, lease) != SHUF_OK)
         fail_msg("%s: %s", shuf_transport_name(transport), shuf_message(handle));
     assert_int_equal((*lease)->transport, transport);
 }
@@ -218,7 +225,7 @@ static void golden_table_matches(void **state)
     shuf *handle = open_handle();
     FILE *table = golden_open("streams.txt");
     for (; golden_next_stream(table, &row); rows++) {
-        const shuf_numbers request = numbers_of(&row);
+        const shuf_request request = numbers_of(&row);
         for (int i = 0; i < transport_count(); i++) {
             take(handle, &request, transports[i], &leases[i]);
             check_row(handle, &row, leases[i]);
@@ -231,19 +238,19 @@ static void golden_table_matches(void **state)
 
 /* ---- moments ------------------------------------------------------------------ */
 
-static double value_at(const shuf_numbers *request, const void *values, uint64_t i)
+static double value_at(const shuf_request *request, const void *values, uint64_t i)
 {
-    const shuf_dtype dtype = request->dtype;
+    const shuf_dtype dtype = request->numbers.dtype;
     return draw_value(dtype, bits_at(values, draw_width(dtype), i));
 }
 
-static double central_moment(const shuf_numbers *request, const void *values, double mean,
+static double central_moment(const shuf_request *request, const void *values, double mean,
                              int power)
 {
     double sum = 0;
-    for (uint64_t i = 0; i < request->count; i++)
+    for (uint64_t i = 0; i < request->numbers.count; i++)
         sum += pow(value_at(request, values, i) - mean, power);
-    return sum / (double)request->count;
+    return sum / (double)request->numbers.count;
 }
 
 static void expect_near(double got, double expected, double scale)
@@ -252,12 +259,12 @@ static void expect_near(double got, double expected, double scale)
         fail_msg("%.17g, expected %.17g", got, expected);
 }
 
-static void check_moments(const shuf_numbers *request, const void *values, const shuf_moments *m)
+static void check_moments(const shuf_request *request, const void *values, const shuf_moments *m)
 {
     const double mean = central_moment(request, values, 0, 1),
                  m2 = central_moment(request, values, mean, 2);
     double least = value_at(request, values, 0), largest = least;
-    for (uint64_t i = 1; i < request->count; i++) {
+    for (uint64_t i = 1; i < request->numbers.count; i++) {
         least = fmin(least, value_at(request, values, i));
         largest = fmax(largest, value_at(request, values, i));
     }
@@ -274,18 +281,18 @@ static void moments_match_values(void **state)
     shuf *handle = open_handle();
     random_start("moments_match_values");
     for (int i = 0; i < 2 * KINDS; i++) {
-        shuf_numbers request = random_numbers(i % KINDS, 30000);
+        shuf_request request = random_numbers(i % KINDS, 30000);
         shuf_result result, summary;
         shuf_shape shape;
-        request.count += 100; /* enough values to differ */
-        request.mean = request.std != 0 ? 3 * request.std : 0;
-        request.moments = true;
-        assert_int_equal(shuf_numbers_shape(&request, &shape, NULL, 0), SHUF_OK);
+        request.numbers.count += 100; /* enough values to differ */
+        request.numbers.mean = request.numbers.std != 0 ? 3 * request.numbers.std : 0;
+        request.numbers.moments = true;
+        assert_int_equal(shuf_shape_of(&request, &shape, NULL, 0), SHUF_OK);
         void *values = malloc(shape.bytes);
-        assert_int_equal(shuf_draw(handle, &request, values, shape.bytes, &result), SHUF_OK);
+        assert_int_equal(shuf_copy(handle, &request, values, shape.bytes, &result), SHUF_OK);
         check_moments(&request, values, &result.moments);
         assert_int_equal(result.fingerprint, 0);
-        assert_int_equal(shuf_draw_summary(handle, &request, &summary), SHUF_OK);
+        assert_int_equal(shuf_summarize(handle, &request, &summary), SHUF_OK);
         assert_memory_equal(&summary.moments, &result.moments, sizeof result.moments);
         assert_true(summary.fingerprint != 0 && summary.n_first == SHUF_SAMPLES);
         assert_memory_equal(summary.first, result.first, sizeof summary.first);
@@ -298,16 +305,18 @@ static void moments_match_values(void **state)
 static void moments_of_one_value(void **state)
 {
     (void)state;
-    shuf_numbers request = {.distribution = SHUF_GAUSS, .count = 1, .std = 2, .moments = true};
+    shuf_request request = {
+        .kind = SHUF_NUMBERS,
+        .numbers = {.distribution = SHUF_GAUSS, .count = 1, .std = 2, .moments = true}};
     shuf_result result;
     double value;
     shuf *handle = open_handle();
-    assert_int_equal(shuf_draw(handle, &request, &value, sizeof value, &result), SHUF_OK);
+    assert_int_equal(shuf_copy(handle, &request, &value, sizeof value, &result), SHUF_OK);
     assert_true(result.moments.least == value && result.moments.largest == value);
     assert_true(fabs(result.moments.mean - value) < 1e-12 && result.moments.variance == 0);
     assert_true(isnan(result.moments.skewness) && isnan(result.moments.kurtosis));
-    request.moments = false;
-    assert_int_equal(shuf_draw(handle, &request, &value, sizeof value, &result), SHUF_OK);
+    request.numbers.moments = false;
+    assert_int_equal(shuf_copy(handle, &request, &value, sizeof value, &result), SHUF_OK);
     assert_true(result.moments.mean == 0 && result.moments.least == 0);
     shuf_close(handle);
 }
@@ -334,13 +343,14 @@ static bool collect(void *context, const void *bytes, size_t size)
     return c->stop_at == 0 || c->size < c->stop_at;
 }
 
-static const shuf_numbers streamed = {.distribution = SHUF_GAUSS,
-                                      .seed = 7,
-                                      .offset = 12345,
-                                      .count = 500003,
-                                      .mean = 1,
-                                      .std = 0.5,
-                                      .dtype = SHUF_F64};
+static const shuf_request streamed = {.kind = SHUF_NUMBERS,
+                                      .numbers = {.distribution = SHUF_GAUSS,
+                                                  .seed = 7,
+                                                  .offset = 12345,
+                                                  .count = 500003,
+                                                  .mean = 1,
+                                                  .std = 0.5,
+                                                  .dtype = SHUF_F64}};
 enum { STREAMED_BYTES = 500003 * 8 };
 
 /* Each byte arrives once and in order, although three daemons sent parts of the result. */
@@ -350,7 +360,7 @@ static void draw_each_continues_after_killed_daemons(void **state)
     shuf *handle = open_handle();
     struct collector c = {.bytes = malloc(STREAMED_BYTES), .kill_at = {1, 2000001}};
     shuf_result result;
-    assert_int_equal(shuf_draw_each(handle, &streamed, collect, &c, &result), SHUF_OK);
+    assert_int_equal(shuf_each(handle, &streamed, collect, &c, &result), SHUF_OK);
     assert_int_equal(c.kills, 2);
     assert_int_equal(c.size, STREAMED_BYTES);
     assert_true(values_are_right(&streamed, c.bytes));
@@ -364,10 +374,10 @@ static void sink_cancels_draw_each(void **state)
     (void)state;
     shuf *handle = open_handle();
     struct collector c = {.bytes = malloc(STREAMED_BYTES), .stop_at = 1000000};
-    expect_status(handle, shuf_draw_each(handle, &streamed, collect, &c, NULL), SHUF_CANCELLED,
+    expect_status(handle, shuf_each(handle, &streamed, collect, &c, NULL), SHUF_CANCELLED,
                   "of 4000024 bytes");
     assert_true(c.size >= c.stop_at && c.size < STREAMED_BYTES);
-    assert_int_equal(shuf_draw_each(handle, &streamed, NULL, NULL, NULL), SHUF_OK);
+    assert_int_equal(shuf_each(handle, &streamed, NULL, NULL, NULL), SHUF_OK);
     free(c.bytes);
     shuf_close(handle);
 }
@@ -378,7 +388,7 @@ static void draw_continues_after_killed_daemons(void **state)
     shuf *handle = open_handle();
     random_start("draw_continues_after_killed_daemons");
     for (int i = 0; i < KINDS; i++) {
-        const shuf_numbers request = random_numbers(i, 5000);
+        const shuf_request request = random_numbers(i, 5000);
         harness_kill(&harness_shared, SIGKILL);
         assert_true(harness_restart(&harness_shared));
         assert_true(draw_and_check(handle, &request));
@@ -388,7 +398,7 @@ static void draw_continues_after_killed_daemons(void **state)
 
 /* ---- leases ------------------------------------------------------------------- */
 
-static void check_lease(shuf *handle, const shuf_numbers *request, const shuf_lease *lease)
+static void check_lease(shuf *handle, const shuf_request *request, const shuf_lease *lease)
 {
     const uint64_t bytes = lease->result.shape.bytes;
     void *copy = malloc(bytes);
@@ -407,11 +417,11 @@ static void leases_are_exchanged_for_other_kinds(void **state)
     random_start("leases_are_exchanged_for_other_kinds");
     for (int t = 0; t < transport_count(); t++) {
         const shuf_lease_options options = {.transports = transports[t]};
-        const shuf_permutation permutation = {.n = 1000, .seed = 1};
+        const shuf_request permutation = {.permutation = {.n = 1000, .seed = 1}};
         shuf *handle = open_handle();
         shuf_lease *lease = NULL;
         for (int i = 0; i < 3 * KINDS; i++) {
-            const shuf_numbers request = random_numbers(i % KINDS, 100000);
+            const shuf_request request = random_numbers(i % KINDS, 100000);
             take(handle, &request, transports[t], &lease);
             check_lease(handle, &request, lease);
             if (i % 3 == 0)
@@ -425,8 +435,10 @@ static void leases_are_exchanged_for_other_kinds(void **state)
 static void lease_outlives_the_daemon(void **state)
 {
     (void)state;
-    const shuf_numbers request = {
-        .distribution = SHUF_GAUSS, .seed = 9, .count = 30000, .std = 1, .dtype = SHUF_F32};
+    const shuf_request request = {
+        .kind = SHUF_NUMBERS,
+        .numbers = {
+            .distribution = SHUF_GAUSS, .seed = 9, .count = 30000, .std = 1, .dtype = SHUF_F32}};
     shuf *handle = open_handle();
     for (int t = 0; t < transport_count(); t++) {
         shuf_lease *lease = NULL;
@@ -444,16 +456,17 @@ static void lease_outlives_the_daemon(void **state)
 static void prefetched_result_is_taken(void **state)
 {
     (void)state;
-    const shuf_numbers request = {.distribution = SHUF_UNIFORM,
-                                  .seed = 11,
-                                  .count = 30000,
-                                  .dtype = SHUF_U32,
-                                  .moments = true};
+    const shuf_request request = {.kind = SHUF_NUMBERS,
+                                  .numbers = {.distribution = SHUF_UNIFORM,
+                                              .seed = 11,
+                                              .count = 30000,
+                                              .dtype = SHUF_U32,
+                                              .moments = true}};
     for (int t = 1; t < transport_count(); t++) {
         const shuf_lease_options options = {.transports = transports[t]};
         shuf *handle = open_handle();
         shuf_lease *lease = NULL;
-        assert_int_equal(shuf_draw_prefetch(handle, &request, &options), SHUF_OK);
+        assert_int_equal(shuf_prefetch(handle, &request, &options), SHUF_OK);
         take(handle, &request, transports[t], &lease);
         assert_true(lease->shared);
         check_lease(handle, &request, lease);
@@ -471,15 +484,16 @@ static bool copy_entry(void *context, const shuf_lease_entry *e)
 static void leases_are_listed(void **state)
 {
     (void)state;
-    const shuf_numbers request = {.distribution = SHUF_GAUSS,
-                                  .seed = 1,
-                                  .stream = 2,
-                                  .offset = 3,
-                                  .count = 4,
-                                  .mean = 5.5,
-                                  .std = 6.5,
-                                  .dtype = SHUF_F16,
-                                  .method = SHUF_BOX_MULLER};
+    const shuf_request request = {.kind = SHUF_NUMBERS,
+                                  .numbers = {.distribution = SHUF_GAUSS,
+                                              .seed = 1,
+                                              .stream = 2,
+                                              .offset = 3,
+                                              .count = 4,
+                                              .mean = 5.5,
+                                              .std = 6.5,
+                                              .dtype = SHUF_F16,
+                                              .method = SHUF_BOX_MULLER}};
     shuf_lease_entry e = {.id = 0};
     shuf_lease *lease = NULL;
     shuf *handle = open_handle();
@@ -501,45 +515,46 @@ static void leases_are_listed(void **state)
 static void wrong_parameters_are_refused(void **state)
 {
     (void)state;
-    const shuf_numbers good = {
-        .distribution = SHUF_GAUSS, .count = 10, .std = 1, .dtype = SHUF_F64};
-    shuf_numbers none = {0}, no_std = good, odd = good, empty = good, far = good, half = good;
-    shuf_numbers set = good, other = good, default_type = good;
+    const shuf_request good = {
+        .kind = SHUF_NUMBERS,
+        .numbers = {.distribution = SHUF_GAUSS, .count = 10, .std = 1, .dtype = SHUF_F64}};
+    shuf_request none = {.kind = SHUF_NUMBERS, .numbers = {0}}, no_std = good, odd = good,
+                 empty = good, far = good, half = good;
+    shuf_request set = good, other = good, default_type = good;
     double out[10];
     char message[256];
     shuf_shape shape;
     shuf *handle = open_handle();
-    no_std.std = 0;
-    odd.dtype = SHUF_I64;
-    default_type.dtype = SHUF_AUTO;
-    empty.count = 0;
-    far.offset = UINT64_C(1) << 62;
-    half.dtype = SHUF_F16;
-    half.mean = 1e5;
-    set.distribution = SHUF_UNIFORM;
-    other.method = (shuf_method)5;
-    expect_status(handle, shuf_draw(handle, &none, out, sizeof out, NULL), SHUF_INVALID,
+    no_std.numbers.std = 0;
+    odd.numbers.dtype = SHUF_I64;
+    default_type.numbers.dtype = SHUF_AUTO;
+    empty.numbers.count = 0;
+    far.numbers.offset = UINT64_C(1) << 62;
+    half.numbers.dtype = SHUF_F16;
+    half.numbers.mean = 1e5;
+    set.numbers.distribution = SHUF_UNIFORM;
+    other.numbers.method = (shuf_method)5;
+    expect_status(handle, shuf_copy(handle, &none, out, sizeof out, NULL), SHUF_INVALID,
                   "distribution 0");
-    expect_status(handle, shuf_draw(handle, &no_std, out, sizeof out, NULL), SHUF_INVALID, "std 0");
-    expect_status(handle, shuf_draw(handle, &odd, out, sizeof out, NULL), SHUF_INVALID,
+    expect_status(handle, shuf_copy(handle, &no_std, out, sizeof out, NULL), SHUF_INVALID, "std 0");
+    expect_status(handle, shuf_copy(handle, &odd, out, sizeof out, NULL), SHUF_INVALID,
                   "dtype i64");
-    expect_status(handle, shuf_draw(handle, &empty, out, sizeof out, NULL), SHUF_INVALID,
+    expect_status(handle, shuf_copy(handle, &empty, out, sizeof out, NULL), SHUF_INVALID,
                   "count 0");
-    expect_status(handle, shuf_draw_summary(handle, &far, &(shuf_result){0}), SHUF_INVALID,
+    expect_status(handle, shuf_summarize(handle, &far, &(shuf_result){0}), SHUF_INVALID,
                   "offset 4611");
-    expect_status(handle, shuf_draw_prefetch(handle, &half, NULL), SHUF_INVALID,
-                  "dtype f16: expected");
-    expect_status(handle, shuf_draw(handle, &set, out, sizeof out, NULL), SHUF_INVALID,
+    expect_status(handle, shuf_prefetch(handle, &half, NULL), SHUF_INVALID, "dtype f16: expected");
+    expect_status(handle, shuf_copy(handle, &set, out, sizeof out, NULL), SHUF_INVALID,
                   "std 1: expected 0 with uniform");
-    expect_status(handle, shuf_draw(handle, &other, out, sizeof out, NULL), SHUF_INVALID,
+    expect_status(handle, shuf_copy(handle, &other, out, sizeof out, NULL), SHUF_INVALID,
                   "method 5: expected 0 (table) or 1 (box-muller)");
-    expect_status(handle, shuf_draw(handle, &good, out, 79, NULL), SHUF_INVALID,
+    expect_status(handle, shuf_copy(handle, &good, out, 79, NULL), SHUF_INVALID,
                   "bytes 79: expected at least 80 for 10 values of 8 bytes (f64)");
-    expect_status(handle, shuf_draw(handle, &default_type, out, 40, NULL), SHUF_INVALID,
+    expect_status(handle, shuf_copy(handle, &default_type, out, 40, NULL), SHUF_INVALID,
                   "bytes 40: expected at least 80 for 10 values of 8 bytes (f64, dtype auto; "
                   "SHUF_F32 has 4 bytes)");
-    expect_status(handle, shuf_draw(handle, &good, NULL, 80, NULL), SHUF_INVALID, "out NULL");
-    assert_int_equal(shuf_numbers_shape(&empty, &shape, message, sizeof message), SHUF_INVALID);
+    expect_status(handle, shuf_copy(handle, &good, NULL, 80, NULL), SHUF_INVALID, "out NULL");
+    assert_int_equal(shuf_shape_of(&empty, &shape, message, sizeof message), SHUF_INVALID);
     assert_string_equal(message, "count 0: expected at least 1");
     assert_true(draw_and_check(handle, &good));
     shuf_close(handle);
@@ -548,16 +563,16 @@ static void wrong_parameters_are_refused(void **state)
 static void result_above_limit_is_refused(void **state)
 {
     (void)state;
-    shuf_numbers request = {.distribution = SHUF_UNIFORM, .count = UINT64_C(1) << 45};
+    shuf_request request = {.kind = SHUF_NUMBERS,
+                            .numbers = {.distribution = SHUF_UNIFORM, .count = UINT64_C(1) << 45}};
     shuf_lease *lease = NULL;
     shuf *handle = open_handle();
-    expect_status(handle, shuf_draw_each(handle, &request, NULL, NULL, NULL), SHUF_NO_MEMORY,
-                  "256 TiB");
-    expect_status(handle, shuf_draw_lease(handle, &request, NULL, &lease), SHUF_NO_MEMORY,
+    expect_status(handle, shuf_each(handle, &request, NULL, NULL, NULL), SHUF_NO_MEMORY, "256 TiB");
+    expect_status(handle, shuf_lease_take(handle, &request, NULL, &lease), SHUF_NO_MEMORY,
                   "256 TiB");
     assert_null(lease);
-    request.count = UINT64_C(1) << 60;
-    expect_status(handle, shuf_draw_summary(handle, &request, &(shuf_result){0}), SHUF_NO_MEMORY,
+    request.numbers.count = UINT64_C(1) << 60;
+    expect_status(handle, shuf_summarize(handle, &request, &(shuf_result){0}), SHUF_NO_MEMORY,
                   "pass 2^63");
     shuf_close(handle);
 }

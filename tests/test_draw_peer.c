@@ -68,14 +68,15 @@ static void serve(int fd, int connection)
     }
 }
 
-static const shuf_numbers numbers = {.distribution = SHUF_GAUSS,
-                                     .seed = 1,
-                                     .stream = 2,
-                                     .offset = 3,
-                                     .count = COUNT,
-                                     .mean = -4.5,
-                                     .std = 5.5,
-                                     .moments = true};
+static const shuf_request numbers = {.kind = SHUF_NUMBERS,
+                                     .numbers = {.distribution = SHUF_GAUSS,
+                                                 .seed = 1,
+                                                 .stream = 2,
+                                                 .offset = 3,
+                                                 .count = COUNT,
+                                                 .mean = -4.5,
+                                                 .std = 5.5,
+                                                 .moments = true}};
 
 static int start(void **state)
 {
@@ -101,7 +102,7 @@ static int stop(void **state)
 static void expect_protocol_error(shuf *handle, const char *words)
 {
     double out[COUNT];
-    assert_int_equal(shuf_draw(handle, &numbers, out, sizeof out, NULL), SHUF_PROTOCOL);
+    assert_int_equal(shuf_copy(handle, &numbers, out, sizeof out, NULL), SHUF_PROTOCOL);
     if (!strstr(shuf_message(handle), words))
         fail_msg("%s", shuf_message(handle));
 }
@@ -111,7 +112,7 @@ static void moments_come_from_sums(void **state)
 {
     double out[COUNT];
     shuf_result r;
-    assert_int_equal(shuf_draw(*state, &numbers, out, sizeof out, &r), SHUF_OK);
+    assert_int_equal(shuf_copy(*state, &numbers, out, sizeof out, &r), SHUF_OK);
     assert_true(last_request.distribution == SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS &&
                 last_request.seed == 1);
     assert_true(last_request.stream == 2 && last_request.offset == 3 &&

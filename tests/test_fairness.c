@@ -44,12 +44,12 @@ static unsigned n_hogs;
 static pid_t parent;
 
 /* A job that never ends: it would have to compute 2^61 values to find the first position. */
-static const shuf_permutation endless = {.algorithm = "philox24",
-                                         .n = (UINT64_C(1) << 61) + 1,
-                                         .view = SHUF_VIEW_SLICE,
-                                         .offset = UINT64_C(1) << 61,
-                                         .count = 1,
-                                         .stride = 1};
+static const shuf_request endless = {.permutation = {.algorithm = "philox24",
+                                                     .n = (UINT64_C(1) << 61) + 1,
+                                                     .view = SHUF_VIEW_SLICE,
+                                                     .offset = UINT64_C(1) << 61,
+                                                     .count = 1,
+                                                     .stride = 1}};
 
 static int start(void **state)
 {
@@ -94,11 +94,11 @@ static void run_hog(uid_t uid, uint64_t seed)
 {
     shuf *handle;
     uint64_t value;
-    shuf_permutation own = endless;
-    own.seed = seed;
+    shuf_request own = endless;
+    own.permutation.seed = seed;
     if (setgid(uid) || setuid(uid) || shuf_connect(&handle, h.socket))
         _exit(2);
-    _exit(shuf_permute(handle, &own, &value, sizeof value, NULL) == SHUF_BUSY ? 3 : 1);
+    _exit(shuf_copy(handle, &own, &value, sizeof value, NULL) == SHUF_BUSY ? 3 : 1);
 }
 
 static void start_hog(uid_t uid, uint64_t seed)
@@ -156,16 +156,16 @@ static void start_hogs(void)
 static void run_late_values(int channel, void *seed)
 {
     (void)channel;
-    shuf_permutation late = {.algorithm = "philox24",
-                             .n = 1000000000,
-                             .view = SHUF_VIEW_SLICE,
-                             .offset = 999999999,
-                             .count = 1,
-                             .stride = 1};
+    shuf_request late = {.permutation = {.algorithm = "philox24",
+                                         .n = 1000000000,
+                                         .view = SHUF_VIEW_SLICE,
+                                         .offset = 999999999,
+                                         .count = 1,
+                                         .stride = 1}};
     uint64_t value;
     shuf *handle = open_handle();
-    for (late.seed = *(uint64_t *)seed << 32;; late.seed++) {
-        const shuf_status status = shuf_permute(handle, &late, &value, sizeof value, NULL);
+    for (late.permutation.seed = *(uint64_t *)seed << 32;; late.permutation.seed++) {
+        const shuf_status status = shuf_copy(handle, &late, &value, sizeof value, NULL);
         check(status == SHUF_OK || status == SHUF_BUSY, shuf_message(handle));
         if (status == SHUF_BUSY)
             usleep(1000);
@@ -257,9 +257,9 @@ static void expect_permutation(const uint32_t *values, uint64_t n)
 static void permute(shuf *handle, uint64_t n, uint64_t seed, const char *algorithm)
 {
     uint32_t *values = malloc(n * sizeof *values);
-    const shuf_permutation p = {.algorithm = algorithm, .n = n, .seed = seed};
+    const shuf_request p = {.permutation = {.algorithm = algorithm, .n = n, .seed = seed}};
     check(values != NULL, "out of memory");
-    expect_ok(handle, shuf_permute(handle, &p, values, n * sizeof *values, NULL));
+    expect_ok(handle, shuf_copy(handle, &p, values, n * sizeof *values, NULL));
     expect_permutation(values, n);
     free(values);
 }
@@ -267,16 +267,16 @@ static void permute(shuf *handle, uint64_t n, uint64_t seed, const char *algorit
 static void look_up(shuf *handle, uint64_t seed)
 {
     uint64_t at = N - 1, found;
-    const shuf_permutation p = {.algorithm = "philox24", .n = N, .seed = seed};
-    expect_ok(handle, shuf_index(handle, &p, SHUF_FORWARD, &at, 1, &found));
-    expect_ok(handle, shuf_index(handle, &p, SHUF_INVERSE, &found, 1, &found));
+    const shuf_request p = {.permutation = {.algorithm = "philox24", .n = N, .seed = seed}};
+    expect_ok(handle, shuf_index(handle, &p.permutation, SHUF_FORWARD, &at, 1, &found));
+    expect_ok(handle, shuf_index(handle, &p.permutation, SHUF_INVERSE, &found, 1, &found));
     check(found == N - 1, "not the position");
 }
 
 static void summarize(shuf *handle, uint64_t seed)
 {
     shuf_result result;
-    const shuf_permutation p = {.n = 20 * N, .seed = seed};
+    const shuf_request p = {.permutation = {.n = 20 * N, .seed = seed}};
     expect_ok(handle, shuf_summarize(handle, &p, &result));
     check(result.device_ns > 0, "no time");
 }
@@ -297,9 +297,10 @@ static void lease(shuf *handle, uint64_t seed)
 {
     shuf_lease *taken = NULL;
     uint32_t last;
-    const shuf_numbers noise = {
-        .distribution = SHUF_UNIFORM, .seed = seed, .count = N, .dtype = SHUF_U32};
-    expect_ok(handle, shuf_draw_lease(handle, &noise, NULL, &taken));
+    const shuf_request noise = {
+        .kind = SHUF_NUMBERS,
+        .numbers = {.distribution = SHUF_UNIFORM, .seed = seed, .count = N, .dtype = SHUF_U32}};
+    expect_ok(handle, shuf_lease_take(handle, &noise, NULL, &taken));
     expect_ok(handle, shuf_lease_read(handle, taken, (N - 1) * sizeof last, sizeof last, &last));
     expect_ok(handle, shuf_lease_release(handle, &taken));
 }

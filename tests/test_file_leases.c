@@ -87,7 +87,7 @@ static void missing_file_leases_are_logged(void **state)
 static void memfd_leases_are_refused(void **state)
 {
     static const shuf_lease_options memfd = {.transports = SHUF_MEMFD};
-    const shuf_permutation p = {.n = N, .seed = 7};
+    const shuf_request p = {.permutation = {.n = N, .seed = 7}};
     shuf_lease *lease = NULL;
     shuf *handle = open_handle();
     (void)state;
@@ -98,7 +98,7 @@ static void memfd_leases_are_refused(void **state)
 
 static void inline_results_and_shuffles_work(void **state)
 {
-    const shuf_permutation p = {.n = N, .seed = 7};
+    const shuf_request p = {.permutation = {.n = N, .seed = 7}};
     const shuf_records records = {.n = N, .record = sizeof(uint32_t), .seed = 7};
     uint32_t *values = malloc(3 * N * sizeof *values);
     shuf *handle = open_handle();
@@ -106,7 +106,7 @@ static void inline_results_and_shuffles_work(void **state)
     assert_non_null(values);
     for (uint32_t i = 0; i < N; i++)
         values[i] = i;
-    assert_int_equal(shuf_permute(handle, &p, values + N, N * sizeof *values, NULL), SHUF_OK);
+    assert_int_equal(shuf_copy(handle, &p, values + N, N * sizeof *values, NULL), SHUF_OK);
     assert_int_equal(
         shuf_shuffle(handle, &records, values, values + 2 * N, N * sizeof *values, NULL), SHUF_OK);
     assert_memory_equal(values + N, values + 2 * N, N * sizeof *values);
@@ -123,8 +123,8 @@ static void nothing_stays_charged(void **state)
     shuf *handle = open_handle();
     assert_non_null(values);
     for (uint64_t seed = 0; seed < 50; seed++) {
-        const shuf_permutation p = {.n = N, .seed = seed};
-        assert_int_equal(shuf_permute(handle, &p, values, N * sizeof *values, NULL), SHUF_OK);
+        const shuf_request p = {.permutation = {.n = N, .seed = seed}};
+        assert_int_equal(shuf_copy(handle, &p, values, N * sizeof *values, NULL), SHUF_OK);
     }
     shuf_close(handle);
     free(values);

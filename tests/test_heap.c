@@ -7,6 +7,7 @@
 #include "shuf_daemon.h"
 #include "support/cmocka_all.h"
 #include "support/random.h"
+#include "support/take.h"
 #include "wire.h"
 
 #include <stdio.h>
@@ -76,9 +77,11 @@ static uint64_t own_bytes(void)
 static shuf_lease *lease_plan(uint64_t seed, const uint64_t *sizes)
 {
     shuf_lease *lease = NULL;
-    const shuf_ranks ranks = {
-        .n = RANKS, .seed = seed, .rank = 1, .world = RANKS, .input = sizes, .output = sizes};
-    expect_ok(shuf_exchange_lease(handle, &ranks, NULL, &lease));
+    const shuf_request ranks = {
+        .kind = SHUF_RANKS,
+        .ranks = {
+            .n = RANKS, .seed = seed, .rank = 1, .world = RANKS, .input = sizes, .output = sizes}};
+    expect_ok(shuf_lease_take(handle, &ranks, NULL, &lease));
     return lease;
 }
 
@@ -116,7 +119,7 @@ static void evicted_entries_give_memory_back(void **state)
     (void)state;
     const uint64_t before = own_bytes();
     for (uint64_t i = 0; i < MANY; i++) {
-        const shuf_permutation p = {.n = 10, .seed = i};
+        const shuf_request p = {.permutation = {.n = 10, .seed = i}};
         expect_ok(shuf_lease_take(handle, &p, NULL, &leases[i]));
     }
     const uint64_t most = own_bytes();
@@ -139,24 +142,26 @@ static uint64_t values[2 * MOST];
 static void copy_something(void)
 {
     const uint64_t n = random_size(MOST), seed = random_below(100);
-    const shuf_permutation p = {.n = n, .seed = seed},
-                           wide = {.n = n, .seed = seed, .dtype = SHUF_U64};
-    const shuf_numbers numbers = {
-        .distribution = SHUF_GAUSS, .std = 1, .count = n, .seed = seed, .dtype = SHUF_F64};
+    const shuf_request p = {.permutation = {.n = n, .seed = seed}},
+                       wide = {.permutation = {.n = n, .seed = seed, .dtype = SHUF_U64}};
+    const shuf_request numbers = {
+        .kind = SHUF_NUMBERS,
+        .numbers = {
+            .distribution = SHUF_GAUSS, .std = 1, .count = n, .seed = seed, .dtype = SHUF_F64}};
     const shuf_records records = {.n = n, .record = 8, .seed = seed};
     uint64_t at = n - 1;
     switch (random_below(5)) {
     case 0:
-        expect_ok(shuf_permute(handle, &wide, values, 8 * n, NULL));
+        expect_ok(shuf_copy(handle, &wide, values, 8 * n, NULL));
         break;
     case 1:
-        expect_ok(shuf_draw(handle, &numbers, values, 8 * n, NULL));
+        expect_ok(shuf_copy(handle, &numbers, values, 8 * n, NULL));
         break;
     case 2:
         expect_ok(shuf_shuffle(handle, &records, values, values + MOST, 8 * n, NULL));
         break;
     case 3:
-        expect_ok(shuf_index(handle, &p, SHUF_INVERSE, &at, 1, &at));
+        expect_ok(shuf_index(handle, &p.permutation, SHUF_INVERSE, &at, 1, &at));
         break;
     default:
         expect_ok(shuf_prefetch(handle, &p, NULL));
@@ -167,22 +172,24 @@ static void lease_something(shuf_lease **lease)
 {
     const uint64_t n = random_size(MOST), seed = random_below(100), world = random_size(MOST);
     uint64_t sizes[MOST];
-    const shuf_permutation p = {.n = n, .seed = seed};
-    const shuf_numbers numbers = {.distribution = SHUF_UNIFORM, .count = n, .seed = seed};
-    const shuf_ranks ranks = {.n = n, .seed = seed, .world = world, .input = sizes};
+    const shuf_request p = {.permutation = {.n = n, .seed = seed}};
+    const shuf_request numbers = {
+        .kind = SHUF_NUMBERS, .numbers = {.distribution = SHUF_UNIFORM, .count = n, .seed = seed}};
+    const shuf_request ranks = {.kind = SHUF_RANKS,
+                                .ranks = {.n = n, .seed = seed, .world = world, .input = sizes}};
     switch (random_below(4)) {
     case 0:
         expect_ok(shuf_lease_take(handle, &p, NULL, lease));
         break;
     case 1:
-        expect_ok(shuf_draw_lease(handle, &numbers, NULL, lease));
+        expect_ok(shuf_lease_take(handle, &numbers, NULL, lease));
         break;
     case 2:
-        expect_ok(shuf_buffer_take(handle, 8 * n, NULL, lease));
+        expect_ok(take_buffer(handle, 8 * n, NULL, lease));
         break;
     default:
         random_sizes(n, world, sizes);
-        expect_ok(shuf_exchange_lease(handle, &ranks, NULL, lease));
+        expect_ok(shuf_lease_take(handle, &ranks, NULL, lease));
     }
 }
 

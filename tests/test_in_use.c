@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define REFUSED "handle: in use by another thread; expected a handle for each thread"
-static const shuf_permutation request = {.n = 1000, .seed = 7};
+static const shuf_request request = {.permutation = {.n = 1000, .seed = 7}};
 
 /* A call that waits, because its daemon is stopped by SIGSTOP. */
 struct waiting_call {
@@ -102,12 +102,12 @@ static void *call_repeatedly(void *context)
     const bool with_mutex = context != NULL;
     uint32_t expected[1000], out[1000];
     shuf *own = client_open();
-    assert_int_equal(shuf_permute(own, &request, expected, sizeof expected, NULL), SHUF_OK);
+    assert_int_equal(shuf_copy(own, &request, expected, sizeof expected, NULL), SHUF_OK);
     for (int i = 0; i < CALLS; i++) {
         if (with_mutex)
             pthread_mutex_lock(&mutex);
         memset(out, 0, sizeof out);
-        if (shuf_permute(shared, &request, out, sizeof out, NULL) == SHUF_OK) {
+        if (shuf_copy(shared, &request, out, sizeof out, NULL) == SHUF_OK) {
             served++;
             assert_memory_equal(out, expected, sizeof out);
         } else {

@@ -36,27 +36,28 @@ static void expect_status(shuf *handle, shuf_status got, shuf_status expected, c
     assert_non_null(strstr(shuf_message(handle), words));
 }
 
-static void look_up(shuf *handle, const shuf_permutation *request, shuf_direction direction,
+static void look_up(shuf *handle, const shuf_request *request, shuf_direction direction,
                     const uint64_t *at, size_t count, uint64_t *out)
 {
-    expect_status(handle, shuf_index(handle, request, direction, at, count, out), SHUF_OK, "");
+    expect_status(handle, shuf_index(handle, &request->permutation, direction, at, count, out),
+                  SHUF_OK, "");
 }
 
 /* ---- the values ---- */
 
 /* Looks up every position, and then every value. */
-static void check_every_position(shuf *handle, const shuf_permutation *request)
+static void check_every_position(shuf *handle, const shuf_request *request)
 {
-    size_t size = request->n * sizeof(uint64_t);
+    size_t size = request->permutation.n * sizeof(uint64_t);
     uint64_t *values = malloc(size), *at = malloc(size), *out = malloc(size);
-    shuf_permutation whole = *request;
-    whole.dtype = SHUF_U64;
-    expect_status(handle, shuf_permute(handle, &whole, values, size, NULL), SHUF_OK, "");
-    for (uint64_t i = 0; i < request->n; i++)
+    shuf_request whole = *request;
+    whole.permutation.dtype = SHUF_U64;
+    expect_status(handle, shuf_copy(handle, &whole, values, size, NULL), SHUF_OK, "");
+    for (uint64_t i = 0; i < request->permutation.n; i++)
         at[i] = i;
-    look_up(handle, request, SHUF_FORWARD, at, request->n, out);
+    look_up(handle, request, SHUF_FORWARD, at, request->permutation.n, out);
     assert_memory_equal(out, values, size);
-    look_up(handle, request, SHUF_INVERSE, values, request->n, out);
+    look_up(handle, request, SHUF_INVERSE, values, request->permutation.n, out);
     assert_memory_equal(out, at, size);
     free(values);
     free(at);
@@ -73,8 +74,10 @@ static void every_position_is_looked_up(void **state)
     shuf *handle = open_handle();
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int e = 0; e < 4; e++) {
-            const shuf_permutation request = {
-                .algorithm = names[e % 2], .n = sizes[i], .seed = BIT(50) - i, .epoch = epochs[e]};
+            const shuf_request request = {.permutation = {.algorithm = names[e % 2],
+                                                          .n = sizes[i],
+                                                          .seed = BIT(50) - i,
+                                                          .epoch = epochs[e]}};
             check_every_position(handle, &request);
         }
     shuf_close(handle);
@@ -90,8 +93,9 @@ static void every_position_is_looked_up_by_rank(void **state)
     shuf *handle = open_handle();
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int a = 0; a < 2; a++) {
-            const shuf_permutation request = {
-                .algorithm = names[a], .n = sizes[i], .seed = i, .epoch = BIT(63) + i};
+            const shuf_request request = {
+                .permutation = {
+                    .algorithm = names[a], .n = sizes[i], .seed = i, .epoch = BIT(63) + i}};
             check_every_position(handle, &request);
         }
     shuf_close(handle);
@@ -107,8 +111,9 @@ static void golden_values_match(void **state)
     FILE *table = golden_open("permute.txt");
     shuf *handle = open_handle();
     while (golden_next(table, &row)) {
-        const shuf_permutation request = {
-            .algorithm = row.algorithm, .n = row.n, .seed = row.seed, .epoch = row.epoch};
+        const shuf_request request = {
+            .permutation = {
+                .algorithm = row.algorithm, .n = row.n, .seed = row.seed, .epoch = row.epoch}};
         for (unsigned i = 0; i < row.count; i++)
             at[i] = golden_position(&row, i);
         look_up(handle, &request, SHUF_FORWARD, at, row.count, out);
@@ -128,17 +133,18 @@ enum { SAMPLE = 200 };
 static void check_sample(shuf *handle, uint64_t n)
 {
     uint64_t values[SAMPLE], at[SAMPLE], out[SAMPLE];
-    shuf_permutation request = {.n = n, .seed = random_u64(), .epoch = random_u64()};
-    shuf_permutation slice = request;
-    slice.view = SHUF_VIEW_SLICE;
-    slice.dtype = SHUF_U64;
-    slice.count = SAMPLE;
-    slice.stride = 1 + random_below(n / SAMPLE);
-    slice.offset = random_below(n - (SAMPLE - 1) * slice.stride);
-    expect_status(handle, shuf_permute(handle, &slice, values, sizeof values, NULL), SHUF_OK, "");
-    const shuf_primefold f = shuf_primefold_make(n, request.seed, request.epoch);
+    shuf_request request = {.permutation = {.n = n, .seed = random_u64(), .epoch = random_u64()}};
+    shuf_request slice = request;
+    slice.permutation.view = SHUF_VIEW_SLICE;
+    slice.permutation.dtype = SHUF_U64;
+    slice.permutation.count = SAMPLE;
+    slice.permutation.stride = 1 + random_below(n / SAMPLE);
+    slice.permutation.offset = random_below(n - (SAMPLE - 1) * slice.permutation.stride);
+    expect_status(handle, shuf_copy(handle, &slice, values, sizeof values, NULL), SHUF_OK, "");
+    const shuf_primefold f =
+        shuf_primefold_make(n, request.permutation.seed, request.permutation.epoch);
     for (int i = 0; i < SAMPLE; i++) {
-        at[i] = slice.offset + (uint64_t)i * slice.stride;
+        at[i] = slice.permutation.offset + (uint64_t)i * slice.permutation.stride;
         assert_int_equal(values[i], shuf_primefold_forward(&f, at[i]));
     }
     look_up(handle, &request, SHUF_FORWARD, at, SAMPLE, out);
@@ -167,16 +173,17 @@ static void many_queries_match(void **state)
     (void)state;
     static const size_t counts[] = {1,    1023,     1024,     1025,         MOST - 1,
                                     MOST, MOST + 1, 2 * MOST, 2 * MOST + 1, 100003};
-    const shuf_permutation permutation = {.n = BIT(62), .seed = 7, .epoch = 9};
-    const shuf_primefold f =
-        shuf_primefold_make(permutation.n, permutation.seed, permutation.epoch);
+    const shuf_request permutation = {.permutation = {.n = BIT(62), .seed = 7, .epoch = 9}};
+    const shuf_primefold f = shuf_primefold_make(
+        permutation.permutation.n, permutation.permutation.seed, permutation.permutation.epoch);
     shuf *handle = open_handle();
     random_start("many_queries_match");
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
         uint64_t *at = malloc(counts[c] * sizeof *at), *out = malloc(counts[c] * sizeof *out);
         for (size_t i = 0; i < counts[c]; i++)
-            at[i] = out[i] = i % 3 == 2 ? at[i / 2] : random_below(permutation.n); /* some positions
-                                                                                    * occur twice */
+            at[i] = out[i] =
+                i % 3 == 2 ? at[i / 2] : random_below(permutation.permutation.n); /* some positions
+                                                                                   * occur twice */
         look_up(handle, &permutation, SHUF_FORWARD, out, counts[c], out);
         for (size_t i = 0; i < counts[c]; i++)
             assert_int_equal(out[i], shuf_primefold_forward(&f, at[i]));
@@ -196,7 +203,7 @@ static void unused_fields_are_refused(void **state)
     (void)state;
     static const uint64_t at[4] = {0, 1, 999, 1000};
     static const struct {
-        shuf_permutation request;
+        shuf_permutation permutation;
         int direction;
         const char *words;
     } rows[] = {
@@ -242,9 +249,9 @@ static void unused_fields_are_refused(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         expect_status(
             handle,
-            shuf_index(handle, &rows[i].request, (shuf_direction)rows[i].direction, at, 4, out),
+            shuf_index(handle, &rows[i].permutation, (shuf_direction)rows[i].direction, at, 4, out),
             SHUF_INVALID, rows[i].words);
-    const shuf_permutation right = {.n = 2000, .epochs = 1};
+    const shuf_request right = {.permutation = {.n = 2000, .epochs = 1}};
     look_up(handle, &right, SHUF_FORWARD, at, 4, out);
     assert_string_equal(shuf_message(handle), "");
     shuf_close(handle);
@@ -255,14 +262,16 @@ static void bad_arguments_are_refused(void **state)
     (void)state;
     static char name[2000];
     uint64_t place = 0;
-    const shuf_permutation request = {.n = 5};
-    const shuf_permutation long_name = {.n = 5, .algorithm = memset(name, 'x', sizeof name - 1)};
+    const shuf_request request = {.permutation = {.n = 5}};
+    const shuf_request long_name = {
+        .permutation = {.n = 5, .algorithm = memset(name, 'x', sizeof name - 1)}};
     shuf *handle = open_handle();
-    expect_status(handle, shuf_index(handle, &request, SHUF_FORWARD, NULL, 3, &place), SHUF_INVALID,
-                  "at NULL: expected 3 numbers");
-    expect_status(handle, shuf_index(handle, &request, SHUF_FORWARD, &place, 1, NULL), SHUF_INVALID,
-                  "out NULL: expected 1 number");
-    expect_status(handle, shuf_index(handle, &long_name, SHUF_FORWARD, &place, 1, &place),
+    expect_status(handle, shuf_index(handle, &request.permutation, SHUF_FORWARD, NULL, 3, &place),
+                  SHUF_INVALID, "at NULL: expected 3 numbers");
+    expect_status(handle, shuf_index(handle, &request.permutation, SHUF_FORWARD, &place, 1, NULL),
+                  SHUF_INVALID, "out NULL: expected 1 number");
+    expect_status(handle,
+                  shuf_index(handle, &long_name.permutation, SHUF_FORWARD, &place, 1, &place),
                   SHUF_INVALID, "xxx\": expected primefold, philox24 or lcg");
     shuf_close(handle);
 }
@@ -273,16 +282,18 @@ static void queries_are_checked_before_sending(void **state)
 {
     (void)state;
     static uint64_t at[2 * MOST + 10], out[2 * MOST + 10];
-    const shuf_permutation request = {.n = 5};
+    const shuf_request request = {.permutation = {.n = 5}};
     shuf *handle;
     assert_int_equal(shuf_connect(&handle, "/nonexistent/shufd.sock"), SHUF_NO_DAEMON);
     shuf_set_reconnect(handle, 0);
     at[2 * MOST + 9] = 5;
-    expect_status(handle, shuf_index(handle, &request, SHUF_FORWARD, at, 2 * MOST + 10, out),
+    expect_status(handle,
+                  shuf_index(handle, &request.permutation, SHUF_FORWARD, at, 2 * MOST + 10, out),
                   SHUF_INVALID, "at[16009] 5: expected less than n = 5");
-    expect_status(handle, shuf_index(handle, &request, SHUF_FORWARD, NULL, 0, NULL), SHUF_OK, "");
-    expect_status(handle, shuf_index(handle, &request, SHUF_FORWARD, at, 1, out), SHUF_NO_DAEMON,
-                  "/nonexistent/shufd.sock");
+    expect_status(handle, shuf_index(handle, &request.permutation, SHUF_FORWARD, NULL, 0, NULL),
+                  SHUF_OK, "");
+    expect_status(handle, shuf_index(handle, &request.permutation, SHUF_FORWARD, at, 1, out),
+                  SHUF_NO_DAEMON, "/nonexistent/shufd.sock");
     shuf_close(handle);
 }
 
@@ -290,7 +301,7 @@ static void next_daemon_replies_after_kill(void **state)
 {
     (void)state;
     uint64_t at[3] = {1, 2, 3}, before[3], after[3];
-    const shuf_permutation request = {.n = 12345, .seed = 3};
+    const shuf_request request = {.permutation = {.n = 12345, .seed = 3}};
     shuf *handle = open_handle();
     look_up(handle, &request, SHUF_FORWARD, at, 3, before);
     harness_kill(&harness_shared, SIGKILL);
@@ -322,19 +333,20 @@ static void check_shared_rank_index(shuf *handle, uint64_t seed, bool slice_firs
     enum { SOME = 500 };
     uint64_t at[SOME], out[SOME], part[SOME];
     const uint64_t *values = reference_values(seed);
-    const shuf_permutation request = {.algorithm = "philox24", .n = COUNTED_N, .seed = seed};
-    shuf_permutation slice = request;
-    slice.view = SHUF_VIEW_SLICE;
-    slice.dtype = SHUF_U64;
-    slice.count = SOME;
+    const shuf_request request = {
+        .permutation = {.algorithm = "philox24", .n = COUNTED_N, .seed = seed}};
+    shuf_request slice = request;
+    slice.permutation.view = SHUF_VIEW_SLICE;
+    slice.permutation.dtype = SHUF_U64;
+    slice.permutation.count = SOME;
     for (int round = 0; round < 2; round++) {
-        slice.stride = round ? 1 : 7;
-        slice.offset = COUNTED_N - SOME * slice.stride - random_below(1000);
+        slice.permutation.stride = round ? 1 : 7;
+        slice.permutation.offset = COUNTED_N - SOME * slice.permutation.stride - random_below(1000);
         if ((round == 0) == slice_first) {
-            expect_status(handle, shuf_permute(handle, &slice, part, sizeof part, NULL), SHUF_OK,
-                          "");
+            expect_status(handle, shuf_copy(handle, &slice, part, sizeof part, NULL), SHUF_OK, "");
             for (uint64_t i = 0; i < SOME; i++)
-                assert_int_equal(part[i], values[slice.offset + i * slice.stride]);
+                assert_int_equal(part[i],
+                                 values[slice.permutation.offset + i * slice.permutation.stride]);
         }
         for (int i = 0; i < SOME; i++)
             at[i] = random_below(COUNTED_N);
@@ -354,22 +366,23 @@ static void late_slice_and_look_ups_share_rank_index(void **state)
     struct harness h;
     shuf *handle;
     uint64_t at[SOME], out[SOME], part[SOME];
-    const shuf_permutation request = {
-        .algorithm = "philox24", .n = BIT(TEST_SANITIZED ? 25 : 27) + BIT(20) + 1, .seed = 5};
-    shuf_permutation slice = request;
-    slice.view = SHUF_VIEW_SLICE;
-    slice.dtype = SHUF_U64;
-    slice.count = SOME;
-    slice.stride = 1;
+    const shuf_request request = {.permutation = {.algorithm = "philox24",
+                                                  .n = BIT(TEST_SANITIZED ? 25 : 27) + BIT(20) + 1,
+                                                  .seed = 5}};
+    shuf_request slice = request;
+    slice.permutation.view = SHUF_VIEW_SLICE;
+    slice.permutation.dtype = SHUF_U64;
+    slice.permutation.count = SOME;
+    slice.permutation.stride = 1;
     wire_start(&h, harness_backend, "");
     assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
     for (uint64_t round = 0; round < 3; round++) {
-        slice.offset = request.n - SOME - 100000 * round;
-        expect_status(handle, shuf_permute(handle, &slice, part, sizeof part, NULL), SHUF_OK, "");
+        slice.permutation.offset = request.permutation.n - SOME - 100000 * round;
+        expect_status(handle, shuf_copy(handle, &slice, part, sizeof part, NULL), SHUF_OK, "");
         if (round == 0) /* the blocks of the slice and of its rank index, which is in host memory */
             WIRE_AWAIT(&h, s, s.blocks == 2 && s.host_used > 0);
         for (int i = 0; i < SOME; i++)
-            at[i] = slice.offset + (uint64_t)i;
+            at[i] = slice.permutation.offset + (uint64_t)i;
         look_up(handle, &request, SHUF_FORWARD, at, SOME, out);
         assert_memory_equal(out, part, sizeof out);
         look_up(handle, &request, SHUF_INVERSE, part, SOME, out);
@@ -407,26 +420,29 @@ static void rank_index_without_room(void **state)
     struct harness h;
     shuf *handle;
     uint64_t place = 0, values[3];
-    const shuf_permutation request = {.algorithm = "philox24", .n = COUNTED_N, .seed = 3};
-    shuf_permutation slice = request;
-    slice.view = SHUF_VIEW_SLICE;
-    slice.dtype = SHUF_U64;
-    slice.offset = COUNTED_N - 3;
-    slice.count = 3;
-    slice.stride = 1;
+    const shuf_request request = {
+        .permutation = {.algorithm = "philox24", .n = COUNTED_N, .seed = 3}};
+    shuf_request slice = request;
+    slice.permutation.view = SHUF_VIEW_SLICE;
+    slice.permutation.dtype = SHUF_U64;
+    slice.permutation.offset = COUNTED_N - 3;
+    slice.permutation.count = 3;
+    slice.permutation.stride = 1;
     wire_start(&h, harness_backend, "host_memory = 4Ki\ndevice_memory = 2Mi\n");
     assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
     shuf_lease *lease = NULL; /* has the only block of the budget */
     expect_status(handle, shuf_lease_take(handle, &slice, NULL, &lease), SHUF_OK, "");
-    assert_memory_equal(lease->data, reference_values(3) + slice.offset, sizeof values);
-    expect_status(handle, shuf_index(handle, &request, SHUF_FORWARD, &place, 1, &place), SHUF_BUSY,
+    assert_memory_equal(lease->data, reference_values(3) + slice.permutation.offset, sizeof values);
+    expect_status(handle, shuf_index(handle, &request.permutation, SHUF_FORWARD, &place, 1, &place),
+                  SHUF_BUSY,
                   "4 KiB of 4 KiB are held by this user's own leases and requests (host_memory)");
     shuf_lease_release(handle, &lease);
     look_up(handle, &request, SHUF_FORWARD, &place, 1, &place);
     assert_int_equal(place, reference_values(3)[0]);
-    const shuf_permutation large = {.algorithm = "lcg", .n = BIT(33) + 1};
+    const shuf_request large = {.permutation = {.algorithm = "lcg", .n = BIT(33) + 1}};
     expect_status(
-        handle, shuf_index(handle, &large, SHUF_FORWARD, &place, 1, &place), SHUF_NO_MEMORY,
+        handle, shuf_index(handle, &large.permutation, SHUF_FORWARD, &place, 1, &place),
+        SHUF_NO_MEMORY,
         "n 8589934593: for its rank index, the request needs 10 MiB of host memory, the limit "
         "is 4 KiB: raise host_memory in ");
     shuf_close(handle);

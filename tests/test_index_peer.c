@@ -67,7 +67,7 @@ static void serve(int fd, int connection)
     }
 }
 
-static const shuf_permutation all_values = {.n = N};
+static const shuf_request all_values = {.permutation = {.n = N}};
 
 static shuf *begin(void)
 {
@@ -91,7 +91,8 @@ static void expect_protocol(shuf *handle, const char *words)
 {
     const uint64_t at[3] = {0, 1, 2};
     uint64_t out[3];
-    assert_int_equal(shuf_index(handle, &all_values, SHUF_FORWARD, at, 3, out), SHUF_PROTOCOL);
+    assert_int_equal(shuf_index(handle, &all_values.permutation, SHUF_FORWARD, at, 3, out),
+                     SHUF_PROTOCOL);
     if (!strstr(shuf_message(handle), words))
         fprintf(stderr, "%s\n", shuf_message(handle));
     assert_non_null(strstr(shuf_message(handle), words));
@@ -126,7 +127,7 @@ static void check_all_queries(int leaves_after, int connections)
     part.leaves_after = leaves_after;
     for (uint64_t i = 0; i < N; i++)
         at[i] = i;
-    assert_int_equal(shuf_index(handle, &all_values, SHUF_INVERSE, at, N, at), SHUF_OK);
+    assert_int_equal(shuf_index(handle, &all_values.permutation, SHUF_INVERSE, at, N, at), SHUF_OK);
     for (uint64_t i = 0; i < N; i++)
         assert_int_equal(at[i], N - 1 - i);
     finish(handle, connections);

@@ -7,6 +7,7 @@
 #include "support/client.h"
 #include "support/cmocka_all.h"
 #include "support/sanitized.h"
+#include "support/take.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static const shuf_permutation request = {.n = 1000, .seed = 7};
+static const shuf_request request = {.permutation = {.n = 1000, .seed = 7}};
 static uint32_t out[1000];
 static const char text[] = "the function of shuf_set_interrupt() ended the call";
 static atomic_int asked;
@@ -92,14 +93,14 @@ static void signal_ends_wait_for_reply(void **state)
     assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_OK);
     kill(harness_shared.pid, SIGSTOP);
     begin_signals(&signals, end_first_wait);
-    const shuf_status status = shuf_permute(handle, &request, out, sizeof out, NULL);
+    const shuf_status status = shuf_copy(handle, &request, out, sizeof out, NULL);
     end_signals(&signals);
     kill(harness_shared.pid, SIGCONT);
     client_expect(handle, status, SHUF_CANCELLED, text);
-    assert_true(((const uint32_t *)lease->data)[0] < request.n); /* still mapped */
+    assert_true(((const uint32_t *)lease->data)[0] < request.permutation.n); /* still mapped */
     assert_true(client_check(handle, &request));
-    client_expect(handle, shuf_shuffle_lease(handle, &records, lease, NULL, &shuffled),
-                  SHUF_NO_DAEMON, "a signal that ended a call closed the connection that held");
+    client_expect(handle, take_shuffle(handle, &records, lease, NULL, &shuffled), SHUF_NO_DAEMON,
+                  "a signal that ended a call closed the connection that held");
     client_expect(handle, shuf_lease_release(handle, &lease), SHUF_OK, "");
     shuf_close(handle);
 }
@@ -127,7 +128,7 @@ static void signal_ends_wait_for_daemon(void **state)
     shuf_set_reconnect(handle, 3600000);
     harness_kill(&harness_shared, SIGKILL);
     begin_signals(&signals, end_call);
-    const shuf_status status = shuf_permute(handle, &request, out, sizeof out, NULL);
+    const shuf_status status = shuf_copy(handle, &request, out, sizeof out, NULL);
     end_signals(&signals);
     client_expect(handle, status, SHUF_CANCELLED, text);
     assert_true(harness_restart(&harness_shared));
@@ -139,15 +140,15 @@ static void signal_ends_wait_for_daemon(void **state)
 static void signal_ends_call_in_parts(void **state)
 {
     (void)state;
-    const shuf_permutation large = {.n = 40000000, .seed = 7};
-    const size_t bytes = large.n * sizeof(uint32_t);
+    const shuf_request large = {.permutation = {.n = 40000000, .seed = 7}};
+    const size_t bytes = large.permutation.n * sizeof(uint32_t);
     struct signals signals;
     shuf *handle = client_open();
     void *values = malloc(bytes);
     assert_non_null(values);
     kill(harness_shared.pid, SIGSTOP);
     begin_signals(&signals, end_first_wait);
-    const shuf_status status = shuf_permute(handle, &large, values, bytes, NULL);
+    const shuf_status status = shuf_copy(handle, &large, values, bytes, NULL);
     end_signals(&signals);
     client_expect(handle, status, SHUF_CANCELLED, text);
     free(values);
@@ -161,7 +162,7 @@ static void call_waits_on(void **state)
     shuf *handle = client_open();
     kill(harness_shared.pid, SIGSTOP);
     begin_signals(&signals, wait_on);
-    const shuf_status status = shuf_permute(handle, &request, out, sizeof out, NULL);
+    const shuf_status status = shuf_copy(handle, &request, out, sizeof out, NULL);
     end_signals(&signals);
     client_expect(handle, status, SHUF_OK, "");
     assert_true(asked >= 3);
@@ -201,8 +202,7 @@ static void signal_before_call_ends_it(void **state)
     assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_OK);
     begin_flag();
     signalled = 1;
-    client_expect(handle, shuf_permute(handle, &request, out, sizeof out, NULL), SHUF_CANCELLED,
-                  text);
+    client_expect(handle, shuf_copy(handle, &request, out, sizeof out, NULL), SHUF_CANCELLED, text);
     client_expect(handle, shuf_summarize(handle, &request, &result), SHUF_CANCELLED, text);
     client_expect(handle, shuf_daemon_status(handle, &status), SHUF_CANCELLED, text);
     const shuf_status connected = shuf_connect(&other, harness_shared.socket);
@@ -226,7 +226,7 @@ static void signal_just_before_wait_ends_it(void **state)
     kill(harness_shared.pid, SIGSTOP);
     asked = 0;
     shuf_set_interrupt(end_second);
-    const shuf_status status = shuf_permute(handle, &request, out, sizeof out, NULL);
+    const shuf_status status = shuf_copy(handle, &request, out, sizeof out, NULL);
     asked = 0;
     const shuf_status connected = shuf_connect(&other, harness_shared.socket);
     kill(harness_shared.pid, SIGCONT);
@@ -251,7 +251,7 @@ static void questions_do_not_end_a_wait(void **state)
     asked = 0;
     kill(harness_shared.pid, SIGSTOP);
     shuf_set_interrupt(never_end);
-    const shuf_status status = shuf_permute(handle, &request, out, sizeof out, NULL);
+    const shuf_status status = shuf_copy(handle, &request, out, sizeof out, NULL);
     shuf_set_interrupt(NULL);
     client_expect(handle, status, SHUF_OK, "");
     assert_true(asked > 4);
@@ -273,7 +273,7 @@ static void timeout_ends_wait_with_questions(void **state)
     shuf_set_timeout(handle, 3000);
     kill(harness_shared.pid, SIGSTOP);
     shuf_set_interrupt(note_question);
-    const shuf_status status = shuf_permute(handle, &request, out, sizeof out, NULL);
+    const shuf_status status = shuf_copy(handle, &request, out, sizeof out, NULL);
     shuf_set_interrupt(NULL);
     kill(harness_shared.pid, SIGCONT);
     client_expect(handle, status, SHUF_TIMEOUT, "did nothing for 3000 ms");
@@ -282,7 +282,7 @@ static void timeout_ends_wait_with_questions(void **state)
 }
 
 enum { LARGE_N = 60000000 };
-static const shuf_permutation large = {.n = LARGE_N, .seed = 7};
+static const shuf_request large = {.permutation = {.n = LARGE_N, .seed = 7}};
 
 static bool signal_in_sink(void *context, const void *bytes, size_t size)
 {
@@ -295,14 +295,13 @@ static bool signal_in_sink(void *context, const void *bytes, size_t size)
 static void signal_in_sink_ends_transfer(void **state)
 {
     (void)state;
-    const shuf_permutation whole = {.n = 4000000, .seed = 7}; /* comes in one part */
-    const shuf_permutation *requests[] = {&whole, &large};
+    const shuf_request whole = {.permutation = {.n = 4000000, .seed = 7}}; /* comes in one part */
+    const shuf_request *requests[] = {&whole, &large};
     for (int i = 0; i < 2; i++) {
         shuf *handle = client_open();
         size_t bytes = 0;
         begin_flag();
-        const shuf_status status =
-            shuf_permute_each(handle, requests[i], signal_in_sink, &bytes, NULL);
+        const shuf_status status = shuf_each(handle, requests[i], signal_in_sink, &bytes, NULL);
         expect_interrupted(handle, status);
         assert_in_range(bytes, 1, 256 * 1024);
         shuf_close(handle);
@@ -321,14 +320,14 @@ static void signal_at_first_progress(void *context, shuf_event event, uint64_t d
 static void signal_ends_copy(void **state)
 {
     (void)state;
-    const size_t bytes = large.n * sizeof(uint32_t);
+    const size_t bytes = large.permutation.n * sizeof(uint32_t);
     void *values = malloc(bytes);
     shuf *handle = client_open();
     uint64_t done = 0;
     assert_non_null(values);
     shuf_set_observer(handle, signal_at_first_progress, &done);
     begin_flag();
-    const shuf_status status = shuf_permute(handle, &large, values, bytes, NULL);
+    const shuf_status status = shuf_copy(handle, &large, values, bytes, NULL);
     assert_in_range(done, 1, bytes - 1);
     expect_interrupted(handle, status);
     free(values);

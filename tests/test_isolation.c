@@ -8,6 +8,7 @@
 #include "support/cmocka_all.h"
 #include "support/gpu.h"
 #include "support/random.h"
+#include "support/take.h"
 #include "wire.h"
 
 #include <sched.h>
@@ -95,19 +96,19 @@ static void check_block(struct user *user, const shuf_lease *lease)
 }
 
 /* Values of 62 bits, so the same value does not occur twice by chance. */
-static shuf_permutation unique_request(uint64_t seed, uint64_t bytes)
+static shuf_request unique_request(uint64_t seed, uint64_t bytes)
 {
-    return (shuf_permutation){.n = UINT64_C(1) << 62,
-                              .seed = seed,
-                              .view = SHUF_VIEW_SLICE,
-                              .count = bytes / sizeof(uint64_t),
-                              .stride = 1};
+    return (shuf_request){.permutation = {.n = UINT64_C(1) << 62,
+                                          .seed = seed,
+                                          .view = SHUF_VIEW_SLICE,
+                                          .count = bytes / sizeof(uint64_t),
+                                          .stride = 1}};
 }
 
 /* Each request differs from all requests before, so no result is shared. */
 static void take_and_check(struct user *user, uint64_t bytes, shuf_lease **lease)
 {
-    const shuf_permutation request = unique_request(user->seed++, bytes);
+    const shuf_request request = unique_request(user->seed++, bytes);
     expect_ok(user->handle, shuf_lease_take(user->handle, &request, &user->options, lease));
     assert_false((*lease)->shared);
     check_block(user, *lease);
@@ -126,7 +127,7 @@ static uint64_t random_bytes(void)
 static void fill_buffer(struct user *user, uint64_t bytes)
 {
     shuf_lease *buffer = NULL;
-    expect_ok(user->handle, shuf_buffer_take(user->handle, bytes, NULL, &buffer));
+    expect_ok(user->handle, take_buffer(user->handle, bytes, NULL, &buffer));
     const uint8_t *found = buffer->data;
     for (uint64_t i = 0; i < buffer->block_bytes; i++)
         assert_int_equal(found[i], 0);

@@ -138,17 +138,23 @@ static void check_permutation(shuf *handle, const char *row)
     assert_int_equal(sscanf(row, "permute %32s %15s %" SCNu64 " %" SCNu64 " %" SCNx64, digits,
                             algorithm, &n, &epoch, &fingerprint),
                      5);
-    const shuf_permutation request = {
-        .algorithm = algorithm, .n = n, .key = name_of(digits), .epoch = epoch, .dtype = SHUF_U64};
+    const shuf_request request = {.permutation = {.algorithm = algorithm,
+                                                  .n = n,
+                                                  .key = name_of(digits),
+                                                  .epoch = epoch,
+                                                  .dtype = SHUF_U64}};
     uint64_t *values = malloc(n * sizeof *values), at = n / 2, found;
-    expect_status(handle, shuf_permute(handle, &request, values, n * sizeof *values, NULL), SHUF_OK,
+    expect_status(handle, shuf_copy(handle, &request, values, n * sizeof *values, NULL), SHUF_OK,
                   "");
     assert_true(golden_fingerprint(values, n) == fingerprint);
-    const shuf_permutation one = {
-        .algorithm = algorithm, .n = n, .key = request.key, .epoch = epoch};
-    expect_status(handle, shuf_index(handle, &one, SHUF_FORWARD, &at, 1, &found), SHUF_OK, "");
+    const shuf_request one = {
+        .permutation = {
+            .algorithm = algorithm, .n = n, .key = request.permutation.key, .epoch = epoch}};
+    expect_status(handle, shuf_index(handle, &one.permutation, SHUF_FORWARD, &at, 1, &found),
+                  SHUF_OK, "");
     assert_true(found == values[at]);
-    expect_status(handle, shuf_index(handle, &one, SHUF_INVERSE, &found, 1, &found), SHUF_OK, "");
+    expect_status(handle, shuf_index(handle, &one.permutation, SHUF_INVERSE, &found, 1, &found),
+                  SHUF_OK, "");
     assert_true(found == at);
     free(values);
 }
@@ -162,16 +168,16 @@ static void check_position(shuf *handle, const char *row)
                      3);
     for (row += used; sscanf(row, " %" SCNu64 " %" SCNu64 "%n", &at, &value, &used) == 2;
          row += used) {
-        shuf_permutation request = {.n = n, .key = name_of(digits), .epoch = epoch};
-        expect_status(handle, shuf_index(handle, &request, SHUF_FORWARD, &at, 1, &found), SHUF_OK,
-                      "");
+        shuf_request request = {.permutation = {.n = n, .key = name_of(digits), .epoch = epoch}};
+        expect_status(handle,
+                      shuf_index(handle, &request.permutation, SHUF_FORWARD, &at, 1, &found),
+                      SHUF_OK, "");
         assert_true(found == value);
-        request.view = SHUF_VIEW_SLICE;
-        request.offset = at;
-        request.count = request.stride = 1;
-        request.dtype = SHUF_U64;
-        expect_status(handle, shuf_permute(handle, &request, &slice, sizeof slice, NULL), SHUF_OK,
-                      "");
+        request.permutation.view = SHUF_VIEW_SLICE;
+        request.permutation.offset = at;
+        request.permutation.count = request.permutation.stride = 1;
+        request.permutation.dtype = SHUF_U64;
+        expect_status(handle, shuf_copy(handle, &request, &slice, sizeof slice, NULL), SHUF_OK, "");
         assert_true(slice == value);
     }
 }
@@ -191,17 +197,17 @@ static void check_stream(shuf *handle, const char *row)
     char digits[33], law[16], dtype[8];
     uint64_t fingerprint;
     shuf_result result;
-    shuf_numbers request = {0};
+    shuf_request request = {.kind = SHUF_NUMBERS, .numbers = {0}};
     assert_int_equal(
         sscanf(row, "stream %32s %15s %7s %" SCNu64 " %lf %lf %" SCNu64 " %" SCNu64 " %" SCNx64,
-               digits, law, dtype, &request.stream, &request.mean, &request.std, &request.offset,
-               &request.count, &fingerprint),
+               digits, law, dtype, &request.numbers.stream, &request.numbers.mean, &request.numbers.std,
+               &request.numbers.offset, &request.numbers.count, &fingerprint),
         9);
-    request.key = name_of(digits);
-    request.distribution = strcmp(law, "uniform") == 0 ? SHUF_UNIFORM : SHUF_GAUSS;
-    request.method = strcmp(law, "box-muller") == 0 ? SHUF_BOX_MULLER : SHUF_TABLE;
-    request.dtype = dtype_of(dtype);
-    expect_status(handle, shuf_draw_summary(handle, &request, &result), SHUF_OK, "");
+    request.numbers.key = name_of(digits);
+    request.numbers.distribution = strcmp(law, "uniform") == 0 ? SHUF_UNIFORM : SHUF_GAUSS;
+    request.numbers.method = strcmp(law, "box-muller") == 0 ? SHUF_BOX_MULLER : SHUF_TABLE;
+    request.numbers.dtype = dtype_of(dtype);
+    expect_status(handle, shuf_summarize(handle, &request, &result), SHUF_OK, "");
     assert_true(result.fingerprint == fingerprint);
 }
 
@@ -227,14 +233,16 @@ static void batch_rows_match_single_rows(void **state)
     shuf *handle = open_handle(*state);
     for (int i = 0; i < 3; i++) {
         static const char *const names[] = {"primefold", "philox24", "lcg"};
-        shuf_permutation request = {
-            .algorithm = names[i], .n = i ? N : N - 60, .key = "b", .epochs = ROWS};
-        const size_t row = request.n * sizeof **all;
+        shuf_request request = {
+            .permutation = {
+                .algorithm = names[i], .n = i ? N : N - 60, .key = "b", .epochs = ROWS}};
+        const size_t row = request.permutation.n * sizeof **all;
         uint8_t *const rows = (uint8_t *)all;
-        expect_status(handle, shuf_permute(handle, &request, rows, ROWS * row, NULL), SHUF_OK, "");
-        for (request.epochs = 1; request.epoch < ROWS; request.epoch += 33) {
-            expect_status(handle, shuf_permute(handle, &request, one, row, NULL), SHUF_OK, "");
-            assert_memory_equal(rows + request.epoch * row, one, row);
+        expect_status(handle, shuf_copy(handle, &request, rows, ROWS * row, NULL), SHUF_OK, "");
+        for (request.permutation.epochs = 1; request.permutation.epoch < ROWS;
+             request.permutation.epoch += 33) {
+            expect_status(handle, shuf_copy(handle, &request, one, row, NULL), SHUF_OK, "");
+            assert_memory_equal(rows + request.permutation.epoch * row, one, row);
         }
     }
     shuf_close(handle);
@@ -245,12 +253,11 @@ static void shuffle_matches_permutation(void **state)
     enum { N = 70000 };
     static uint32_t order[N], in[N], out[N];
     shuf *handle = open_handle(*state);
-    const shuf_permutation permutation = {.n = N, .key = "a", .epoch = 2};
+    const shuf_request permutation = {.permutation = {.n = N, .key = "a", .epoch = 2}};
     const shuf_records records = {.n = N, .record = sizeof *in, .key = "a", .epoch = 2};
     for (uint32_t i = 0; i < N; i++)
         in[i] = 3 * i;
-    expect_status(handle, shuf_permute(handle, &permutation, order, sizeof order, NULL), SHUF_OK,
-                  "");
+    expect_status(handle, shuf_copy(handle, &permutation, order, sizeof order, NULL), SHUF_OK, "");
     expect_status(handle, shuf_shuffle(handle, &records, in, out, sizeof in, NULL), SHUF_OK, "");
     for (uint32_t i = 0; i < N; i++)
         assert_int_equal(out[i], 3 * order[i]);
@@ -262,8 +269,8 @@ static void shuffle_matches_permutation(void **state)
 static shuf_status try_key(shuf *handle, const char *name)
 {
     uint32_t values[10];
-    const shuf_permutation request = {.n = 10, .key = name};
-    return shuf_permute(handle, &request, values, sizeof values, NULL);
+    const shuf_request request = {.permutation = {.n = 10, .key = name}};
+    return shuf_copy(handle, &request, values, sizeof values, NULL);
 }
 
 /* A user without the right to a key gets one and the same error for existing and missing keys. */
@@ -288,15 +295,16 @@ static void use_as_stranger(int channel, void *context)
     become_member(NULL);
     shuf *handle = open_handle(context);
     uint64_t at = 1, found;
-    const shuf_permutation one = {.n = 10, .key = "b"};
-    const shuf_numbers numbers = {.distribution = SHUF_UNIFORM, .key = "b", .count = 1};
+    const shuf_request one = {.permutation = {.n = 10, .key = "b"}};
+    const shuf_request numbers = {
+        .kind = SHUF_NUMBERS, .numbers = {.distribution = SHUF_UNIFORM, .key = "b", .count = 1}};
     const shuf_records records = {.n = 1, .record = 8, .key = "b"};
     expect_denied(handle, "a");
     expect_denied(handle, "b");
     expect_denied(handle, "none");
-    expect_status(handle, shuf_index(handle, &one, SHUF_FORWARD, &at, 1, &found), SHUF_DENIED,
-                  "key b:");
-    expect_status(handle, shuf_draw(handle, &numbers, &found, 8, NULL), SHUF_DENIED, "key b:");
+    expect_status(handle, shuf_index(handle, &one.permutation, SHUF_FORWARD, &at, 1, &found),
+                  SHUF_DENIED, "key b:");
+    expect_status(handle, shuf_copy(handle, &numbers, &found, 8, NULL), SHUF_DENIED, "key b:");
     expect_status(handle, shuf_shuffle(handle, &records, &at, &found, 8, NULL), SHUF_DENIED,
                   "key b:");
     shuf_close(handle);
@@ -445,8 +453,8 @@ static void wrong_key_requests_are_refused(void **state)
 {
     shuf *handle = open_handle(*state);
     uint32_t value;
-    const shuf_permutation both = {.n = 1, .seed = 7, .key = "a"};
-    expect_status(handle, shuf_permute(handle, &both, &value, sizeof value, NULL), SHUF_INVALID,
+    const shuf_request both = {.permutation = {.n = 1, .seed = 7, .key = "a"}};
+    expect_status(handle, shuf_copy(handle, &both, &value, sizeof value, NULL), SHUF_INVALID,
                   "seed 7: expected 0 with key a");
     expect_status(handle, try_key(handle, "../a"), SHUF_INVALID,
                   "key ../a: expected a name of 1 to 31");
@@ -464,7 +472,7 @@ static void wrong_key_requests_are_refused(void **state)
 static uint64_t fingerprint_by(shuf *handle, const char *name, bool *shared)
 {
     shuf_result result;
-    const shuf_permutation request = {.n = 5000, .key = name};
+    const shuf_request request = {.permutation = {.n = 5000, .key = name}};
     expect_status(handle, shuf_summarize(handle, &request, &result), SHUF_OK, "");
     *shared = result.shared;
     return result.fingerprint;
@@ -672,13 +680,16 @@ static void use_by_every_request(shuf *handle, const char *key)
     uint64_t at = 5;
     for (int i = 0; i < 3; i++) {
         static const char *const names[] = {"primefold", "philox24", "lcg"};
-        const shuf_permutation request = {.algorithm = names[i], .n = 400000, .key = key};
-        expect_status(handle, shuf_permute(handle, &request, values, sizeof values, NULL), SHUF_OK,
+        const shuf_request request = {
+            .permutation = {.algorithm = names[i], .n = 400000, .key = key}};
+        expect_status(handle, shuf_copy(handle, &request, values, sizeof values, NULL), SHUF_OK,
                       "");
-        expect_status(handle, shuf_index(handle, &request, SHUF_FORWARD, &at, 1, &at), SHUF_OK, "");
+        expect_status(handle, shuf_index(handle, &request.permutation, SHUF_FORWARD, &at, 1, &at),
+                      SHUF_OK, "");
     }
-    const shuf_numbers numbers = {.distribution = SHUF_UNIFORM, .key = key, .count = 1000};
-    expect_status(handle, shuf_draw(handle, &numbers, values, sizeof values, NULL), SHUF_OK, "");
+    const shuf_request numbers = {
+        .kind = SHUF_NUMBERS, .numbers = {.distribution = SHUF_UNIFORM, .key = key, .count = 1000}};
+    expect_status(handle, shuf_copy(handle, &numbers, values, sizeof values, NULL), SHUF_OK, "");
 }
 
 /* The daemon has a key only in one locked mapping, and wipes it when the key is removed. On a GPU,

@@ -52,11 +52,11 @@ static void expect_ok(shuf *handle, shuf_status status)
         fail_msg("%s: %s", shuf_status_name(status), shuf_message(handle));
 }
 
-static shuf_permutation random_request(void)
+static shuf_request random_request(void)
 {
     /* few seeds, so that clients share results */
-    return (shuf_permutation){
-        .n = random_size(MOST_VALUES), .seed = random_below(4), .dtype = SHUF_U32};
+    return (shuf_request){
+        .permutation = {.n = random_size(MOST_VALUES), .seed = random_below(4), .dtype = SHUF_U32}};
 }
 
 static const shuf_transport any_transport[] = {SHUF_MEMFD, SHUF_CUDA_FD, SHUF_CUDA_IPC};
@@ -88,7 +88,7 @@ static void expect_permutation(const uint32_t *values, uint64_t n)
 /* Takes a lease into a random place; if the place has a lease, exchanges it. */
 static void take_random(struct client *c)
 {
-    const shuf_permutation request = random_request();
+    const shuf_request request = random_request();
     const shuf_lease_options options = random_options();
     shuf_lease **lease = &c->leases[random_below(LEASES)];
     atomic_fetch_sub(c->held, *lease != NULL);
@@ -120,7 +120,7 @@ static void read_random(struct client *c)
 
 static void prefetch_random(struct client *c)
 {
-    const shuf_permutation request = random_request();
+    const shuf_request request = random_request();
     const shuf_lease_options options = random_options();
     expect_ok(c->handle, shuf_prefetch(c->handle, &request, &options));
 }
@@ -128,15 +128,15 @@ static void prefetch_random(struct client *c)
 static void permute_random(struct client *c)
 {
     static uint32_t values[MOST_VALUES];
-    const shuf_permutation request = random_request();
-    expect_ok(c->handle, shuf_permute(c->handle, &request, values, sizeof values, NULL));
-    expect_permutation(values, request.n);
+    const shuf_request request = random_request();
+    expect_ok(c->handle, shuf_copy(c->handle, &request, values, sizeof values, NULL));
+    expect_permutation(values, request.permutation.n);
 }
 
 static void summarize_random(struct client *c)
 {
     shuf_result result;
-    const shuf_permutation request = random_request();
+    const shuf_request request = random_request();
     expect_ok(c->handle, shuf_summarize(c->handle, &request, &result));
 }
 
@@ -257,7 +257,8 @@ static void warm_up(int channel, void *context)
     (void)channel;
     connect_anew(&c, h->socket);
     for (int i = 0; i < 2 * transport_count(); i++) {
-        const shuf_permutation request = {.n = MOST_VALUES, .seed = 1, .dtype = SHUF_U32};
+        const shuf_request request = {
+            .permutation = {.n = MOST_VALUES, .seed = 1, .dtype = SHUF_U32}};
         const shuf_lease_options options = {.transports = any_transport[i / 2], .event = i % 2};
         expect_ok(c.handle, shuf_lease_take(c.handle, &request, &options, &c.leases[0]));
         read_lease(&c, c.leases[0]);

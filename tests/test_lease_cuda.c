@@ -7,6 +7,7 @@
 #include "fake/cuda.h"
 #include "fake_lease_server.h"
 #include "support/cmocka_all.h"
+#include "support/take.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -275,7 +276,7 @@ static void handle_is_opened_again_in_other_context(void **state)
 {
     (void)state;
     struct fake_context one = {.gpu = 1}, other = {.gpu = 1};
-    shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 5};
+    shuf_request request = {.permutation = {.n = LEASE_SERVER_SMALL, .seed = 5}};
     shuf_lease_options options = {.transports = SHUF_CUDA_IPC};
     shuf_lease *lease = NULL, *second = NULL;
     shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
@@ -301,7 +302,7 @@ static void handle_is_opened_again_in_other_context(void **state)
 static void hidden_gpu_is_an_error(void **state)
 {
     (void)state;
-    shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 5};
+    shuf_request request = {.permutation = {.n = LEASE_SERVER_SMALL, .seed = 5}};
     shuf_lease_options options = {.transports = SHUF_CUDA_FD};
     shuf_lease *lease = NULL;
     shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
@@ -324,7 +325,7 @@ static void set_other_gpu(struct lease_server_reply *p)
 static void block_on_other_gpu_is_an_error(void **state)
 {
     (void)state;
-    shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 5};
+    shuf_request request = {.permutation = {.n = LEASE_SERVER_SMALL, .seed = 5}};
     shuf_lease_options options = {.transports = SHUF_CUDA_FD};
     shuf_lease *lease = NULL;
     shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
@@ -338,7 +339,7 @@ static void block_on_other_gpu_is_an_error(void **state)
 static void check_failing_calls(Shuf__Transport transport, const char *const *calls,
                                 const char *log)
 {
-    shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 5};
+    shuf_request request = {.permutation = {.n = LEASE_SERVER_SMALL, .seed = 5}};
     shuf_lease_options options = {.transports = lease_server_transport(transport)};
     struct fake_context other = {.gpu = 0};
     for (; *calls; calls++) {
@@ -432,7 +433,7 @@ static void wrong_handles_are_refused(void **state)
         {add_descriptor, "reply with a descriptor: expected none with cuda-ipc"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 5};
+        shuf_request request = {.permutation = {.n = LEASE_SERVER_SMALL, .seed = 5}};
         shuf_lease_options options = {.transports = SHUF_CUDA_IPC};
         shuf_lease *lease = NULL;
         lease_server.corrupt = rows[i].corrupt;
@@ -454,7 +455,7 @@ static void check_buffer(Shuf__Transport transport, const char *log)
     uint8_t in[BYTES], out[BYTES];
     memset(in, 0x5a, sizeof in);
     shuf *handle = begin(transport);
-    assert_int_equal(shuf_buffer_take(handle, BYTES, &options, &lease), SHUF_OK);
+    assert_int_equal(take_buffer(handle, BYTES, &options, &lease), SHUF_OK);
     assert_ptr_equal(lease->buffer, lease->data);
     assert_non_null(lease->buffer);
     assert_int_equal(shuf_lease_write(handle, lease, 300, 700, in), SHUF_OK);
@@ -493,7 +494,7 @@ static void results_are_read_only(void **state)
 static void missing_libcuda_is_an_error(void **state)
 {
     (void)state;
-    shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 5};
+    shuf_request request = {.permutation = {.n = LEASE_SERVER_SMALL, .seed = 5}};
     shuf_lease_options options = {.transports = SHUF_CUDA_FD};
     shuf_lease *lease = NULL;
     shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_FD);

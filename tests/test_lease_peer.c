@@ -48,8 +48,9 @@ static void inline_lease_is_copied(void **state)
     shuf_lease *lease = NULL;
     lease_server.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
     shuf *handle = lease_server_start(lease_server_script);
-    shuf_permutation request = {.n = LEASE_SERVER_LARGE, .seed = 5};
-    shuf_permutation none = {.n = 1, .view = SHUF_VIEW_SHARD, .world = 2, .drop_last = true};
+    shuf_request request = {.permutation = {.n = LEASE_SERVER_LARGE, .seed = 5}};
+    shuf_request none = {
+        .permutation = {.n = 1, .view = SHUF_VIEW_SHARD, .world = 2, .drop_last = true}};
     uint32_t value;
     for (int i = 0; i < 2; i++) {
         assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_OK);
@@ -81,7 +82,8 @@ static void empty_lease_needs_no_memory(void **state)
     (void)state;
     lease_server.corrupt = set_empty_result;
     shuf *handle = lease_server_start(lease_server_script);
-    shuf_permutation none = {.n = 1, .view = SHUF_VIEW_SHARD, .world = 2, .drop_last = true};
+    shuf_request none = {
+        .permutation = {.n = 1, .view = SHUF_VIEW_SHARD, .world = 2, .drop_last = true}};
     shuf_lease_options options = {.transports = SHUF_CUDA_FD};
     shuf_lease *lease = NULL;
     assert_int_equal(shuf_lease_take(handle, &none, &options, &lease), SHUF_OK);
@@ -195,7 +197,8 @@ static void close_ends_all_leases(void **state)
 static void failed_exchange_releases_old_lease(void **state)
 {
     (void)state;
-    shuf_permutation wrong = {.n = 0}, right = {.n = LEASE_SERVER_SMALL, .seed = 2};
+    shuf_request wrong = {.permutation = {.n = 0}},
+                 right = {.permutation = {.n = LEASE_SERVER_SMALL, .seed = 2}};
     shuf_lease_options unknown = {.transports = 16}, more = {.transports = SHUF_MEMFD | 1U << 5};
     static char name[100000];
     shuf_lease *lease = NULL;
@@ -216,7 +219,7 @@ static void failed_exchange_releases_old_lease(void **state)
     assert_int_equal(shuf_prefetch(handle, &right, &more), SHUF_INVALID);
     lease_server_take(handle, 3, LEASE_SERVER_SMALL, &lease);
     memset(name, 'a', sizeof name - 1);
-    right.algorithm = name;
+    right.permutation.algorithm = name;
     assert_int_equal(shuf_lease_take(handle, &right, NULL, &lease), SHUF_INVALID);
     assert_non_null(strstr(shuf_message(handle), "aaa\": expected primefold, philox24 or lcg"));
     lease_server_finish(handle, "hello take+ take-1/1 take+ release-2/1 take+ release-3");
@@ -227,7 +230,7 @@ static void failed_exchange_releases_old_lease(void **state)
 static void busy_daemon_gets_idle_blocks_back(void **state)
 {
     (void)state;
-    shuf_permutation next = {.n = LEASE_SERVER_SMALL, .seed = 3};
+    shuf_request next = {.permutation = {.n = LEASE_SERVER_SMALL, .seed = 3}};
     shuf_lease *lease = NULL;
     lease_server.busy_takes = 1;
     shuf *handle = lease_server_start(lease_server_script);
@@ -313,7 +316,7 @@ static void leases_outlive_lost_daemon(void **state)
 static void lease_is_released_after_loss(void **state)
 {
     (void)state;
-    shuf_permutation request = {.n = LEASE_SERVER_SMALL};
+    shuf_request request = {.permutation = {.n = LEASE_SERVER_SMALL}};
     shuf_lease *one = NULL, *other = NULL;
     lease_server.lost_at = 3;
     lease_server.lost_connections = 1;
@@ -336,7 +339,7 @@ static int use_handle_of_parent(shuf *handle, pid_t parent, shuf_lease *leases[3
     uint32_t value;
     char words[64];
     shuf_daemon status;
-    shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 9};
+    shuf_request request = {.permutation = {.n = LEASE_SERVER_SMALL, .seed = 9}};
     shuf_lease *none = NULL;
     int wrong = lease_server_mappings() != 3;
     snprintf(words, sizeof words, "handle of process %d: expected", (int)parent);
@@ -345,7 +348,7 @@ static int use_handle_of_parent(shuf *handle, pid_t parent, shuf_lease *leases[3
     wrong += !strstr(shuf_message(handle), words);
     wrong += shuf_prefetch(handle, &request, NULL) != SHUF_INVALID;
     wrong += shuf_lease_take(handle, &request, NULL, &none) != SHUF_INVALID || none;
-    wrong += shuf_permute(handle, &request, words, sizeof words, NULL) != SHUF_INVALID;
+    wrong += shuf_copy(handle, &request, words, sizeof words, NULL) != SHUF_INVALID;
     wrong += *(const uint32_t *)leases[0]->data != lease_server_value(0, 1, 0);
     wrong += shuf_lease_take(handle, &request, NULL, &leases[0]) != SHUF_INVALID || leases[0];
     wrong += !strstr(shuf_message(handle), words);
@@ -385,7 +388,7 @@ static void prefetch_takes_no_lease(void **state)
 {
     (void)state;
     shuf_lease *lease = NULL;
-    shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 1};
+    shuf_request request = {.permutation = {.n = LEASE_SERVER_SMALL, .seed = 1}};
     shuf *handle = lease_server_start(lease_server_script);
     assert_int_equal(shuf_prefetch(handle, &request, NULL), SHUF_OK);
     lease_server_take(handle, 1, LEASE_SERVER_SMALL, &lease);

@@ -447,13 +447,13 @@ static void expect_socket_again(const struct harness *h)
 {
     shuf *handle = NULL;
     struct stat status;
-    const shuf_permutation p = {.n = 1000, .seed = 7};
+    const shuf_request p = {.permutation = {.n = 1000, .seed = 7}};
     uint32_t values[1000];
     for (int i = 0; i < 3000 && shuf_connect(&handle, h->socket) == SHUF_NO_DAEMON; i++) {
         shuf_close(handle);
         usleep(10000);
     }
-    assert_int_equal(shuf_permute(handle, &p, values, sizeof values, NULL), SHUF_OK);
+    assert_int_equal(shuf_copy(handle, &p, values, sizeof values, NULL), SHUF_OK);
     shuf_close(handle);
     assert_int_equal(stat(h->socket, &status), 0);
     assert_int_equal(status.st_mode & 0777, 0640);

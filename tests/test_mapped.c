@@ -5,6 +5,7 @@
  */
 #include "support/client.h"
 #include "support/cmocka_all.h"
+#include "support/take.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +18,9 @@ enum { LEASES = 24, N = 1 << 19 }; /* each in a block of 2 MiB */
 
 static shuf *idle_client, *other;
 
-static shuf_permutation small_request(uint64_t epoch)
+static shuf_request small_request(uint64_t epoch)
 {
-    return (shuf_permutation){.n = N, .seed = 7, .epoch = epoch};
+    return (shuf_request){.permutation = {.n = N, .seed = 7, .epoch = epoch}};
 }
 
 static shuf_user own_usage(void)
@@ -37,7 +38,7 @@ static void take_and_release(shuf *handle)
 {
     shuf_lease *leases[LEASES] = {NULL};
     for (uint64_t i = 0; i < LEASES; i++) {
-        const shuf_permutation request = small_request(i);
+        const shuf_request request = small_request(i);
         assert_int_equal(shuf_lease_take(handle, &request, NULL, &leases[i]), SHUF_OK);
     }
     for (int i = 0; i < LEASES; i++)
@@ -48,7 +49,7 @@ static shuf_status take_most(shuf_lease **lease)
 {
     shuf_daemon daemon;
     assert_int_equal(shuf_daemon_status(other, &daemon), SHUF_OK);
-    return shuf_buffer_take(other, daemon.host_limit - 4 * MI, NULL, lease);
+    return take_buffer(other, daemon.host_limit - 4 * MI, NULL, lease);
 }
 
 static void few_idle_blocks_stay_mapped(void **state)
@@ -80,19 +81,19 @@ static void next_call_unmaps_idle_blocks(void **state)
     (void)state;
     for (int with_lease = 0; with_lease < 2; with_lease++) {
         shuf_lease *large = NULL, *lease = NULL;
-        const shuf_permutation request = small_request(LEASES - 1);
+        const shuf_request request = small_request(LEASES - 1);
         take_and_release(idle_client);
         assert_int_equal(take_most(&large), SHUF_BUSY);
         if (with_lease)
             assert_int_equal(shuf_lease_take(idle_client, &request, NULL, &lease), SHUF_OK);
         else
-            assert_int_equal(
-                shuf_index(idle_client, &request, SHUF_FORWARD, &(uint64_t){1}, 1, &(uint64_t){0}),
-                SHUF_OK);
+            assert_int_equal(shuf_index(idle_client, &request.permutation, SHUF_FORWARD,
+                                        &(uint64_t){1}, 1, &(uint64_t){0}),
+                             SHUF_OK);
         assert_int_equal(own_usage().mapped, 0);
         if (with_lease) {
             static uint32_t values[N];
-            assert_int_equal(shuf_permute(other, &request, values, sizeof values, NULL), SHUF_OK);
+            assert_int_equal(shuf_copy(other, &request, values, sizeof values, NULL), SHUF_OK);
             assert_memory_equal(lease->data, values, sizeof values);
         }
         assert_int_equal(shuf_lease_release(idle_client, &lease), SHUF_OK);

@@ -146,7 +146,7 @@ static void wrong_mapping_info_is_refused(void **state)
         {send_unsealed_file, "block 7 by a descriptor without F_SEAL_SHRINK"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 7};
+        shuf_request request = {.permutation = {.n = LEASE_SERVER_SMALL, .seed = 7}};
         shuf_lease *lease = NULL;
         lease_server.corrupt = rows[i].corrupt;
         shuf *handle = lease_server_start(lease_server_script);
@@ -174,7 +174,7 @@ static void change_block_size(struct lease_server_reply *p)
 static void changed_block_size_is_refused(void **state)
 {
     (void)state;
-    shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 7};
+    shuf_request request = {.permutation = {.n = LEASE_SERVER_SMALL, .seed = 7}};
     shuf_lease *lease = NULL;
     lease_server.corrupt = change_block_size;
     shuf *handle = lease_server_start(lease_server_script);
@@ -191,12 +191,12 @@ static void unrequested_lease_is_refused(void **state)
     (void)state;
     uint32_t values[LEASE_SERVER_SMALL];
     shuf *handle = lease_server_start(lease_server_script);
-    shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 7};
+    shuf_request request = {.permutation = {.n = LEASE_SERVER_SMALL, .seed = 7}};
     shuf_result result;
     assert_int_equal(shuf_summarize(handle, &request, &result), SHUF_PROTOCOL);
     assert_non_null(strstr(shuf_message(handle), "reply with lease 1: expected none"));
     lease_server.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
-    assert_int_equal(shuf_permute(handle, &request, values, sizeof values, NULL), SHUF_OK);
+    assert_int_equal(shuf_copy(handle, &request, values, sizeof values, NULL), SHUF_OK);
     lease_server_finish(handle, "hello take+ hello take");
 }
 
@@ -234,7 +234,7 @@ static void descriptor_among_the_values_is_refused(void **state)
 {
     (void)state;
     shuf *handle = lease_server_start(send_descriptor_with_values);
-    shuf_permutation request = {.n = LEASE_SERVER_LARGE};
+    shuf_request request = {.permutation = {.n = LEASE_SERVER_LARGE}};
     shuf_lease *lease = NULL;
     assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_PROTOCOL);
     assert_non_null(strstr(shuf_message(handle), "reply with 1 descriptors: expected 0"));
@@ -274,7 +274,7 @@ static void lack_of_descriptors_is_reported(void **state)
 {
     (void)state;
     struct rlimit before, low;
-    shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 7};
+    shuf_request request = {.permutation = {.n = LEASE_SERVER_SMALL, .seed = 7}};
     shuf_lease *lease = NULL;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     shuf *handle = lease_server_start(reply_when_descriptors_are_used_up);

@@ -63,14 +63,14 @@ static void expect_warning(const char *text)
 
 static void expect_copies(shuf *handle, uint64_t n)
 {
-    const shuf_permutation p = {.n = n, .seed = 7};
+    const shuf_request p = {.permutation = {.n = n, .seed = 7}};
     const shuf_records records = {.n = n, .record = sizeof(uint32_t), .seed = 7};
     const size_t bytes = n * sizeof(uint32_t);
     uint32_t *values = malloc(3 * bytes);
     assert_non_null(values);
     for (uint32_t i = 0; i < n; i++)
         values[i] = i;
-    if (shuf_permute(handle, &p, values + n, bytes, NULL) ||
+    if (shuf_copy(handle, &p, values + n, bytes, NULL) ||
         shuf_shuffle(handle, &records, values, values + 2 * n, bytes, NULL))
         fail_msg("%s", shuf_message(handle));
     assert_memory_equal(values + n, values + 2 * n, bytes);
@@ -103,7 +103,7 @@ struct refused {
 static void expect_cause(const char *cause)
 {
     static const shuf_lease_options memfd = {.transports = SHUF_MEMFD};
-    const shuf_permutation p = {.n = N, .seed = 7};
+    const shuf_request p = {.permutation = {.n = N, .seed = 7}};
     struct harness h;
     shuf *handle;
     shuf_lease *lease = NULL;

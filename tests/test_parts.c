@@ -51,15 +51,15 @@ static void expect_ok(shuf *handle, shuf_status got)
 
 /* A request for a permutation or for a stream. */
 struct request {
-    const shuf_permutation *permutation;
-    const shuf_numbers *numbers;
+    const shuf_request *permutation;
+    const shuf_request *numbers;
 };
 
 static shuf_shape shape_of(const struct request *r)
 {
     shuf_shape shape;
-    shuf_status status = r->numbers ? shuf_numbers_shape(r->numbers, &shape, NULL, 0)
-                                    : shuf_permutation_shape(r->permutation, &shape, NULL, 0);
+    shuf_status status = r->numbers ? shuf_shape_of(r->numbers, &shape, NULL, 0)
+                                    : shuf_shape_of(r->permutation, &shape, NULL, 0);
     assert_int_equal(status, SHUF_OK);
     return shape;
 }
@@ -67,13 +67,13 @@ static shuf_shape shape_of(const struct request *r)
 static void copy_values(shuf *handle, const struct request *r, void *out, size_t bytes,
                         shuf_result *result)
 {
-    expect_ok(handle, r->numbers ? shuf_draw(handle, r->numbers, out, bytes, result)
-                                 : shuf_permute(handle, r->permutation, out, bytes, result));
+    expect_ok(handle, r->numbers ? shuf_copy(handle, r->numbers, out, bytes, result)
+                                 : shuf_copy(handle, r->permutation, out, bytes, result));
 }
 
 static void summarize(shuf *handle, const struct request *r, shuf_result *result)
 {
-    expect_ok(handle, r->numbers ? shuf_draw_summary(handle, r->numbers, result)
+    expect_ok(handle, r->numbers ? shuf_summarize(handle, r->numbers, result)
                                  : shuf_summarize(handle, r->permutation, result));
 }
 
@@ -97,8 +97,8 @@ static bool compare_chunk(void *context, const void *bytes, size_t size)
 static shuf_status stream_values(shuf *handle, const struct request *r, struct compared *c,
                                  shuf_result *result)
 {
-    return r->numbers ? shuf_draw_each(handle, r->numbers, compare_chunk, c, result)
-                      : shuf_permute_each(handle, r->permutation, compare_chunk, c, result);
+    return r->numbers ? shuf_each(handle, r->numbers, compare_chunk, c, result)
+                      : shuf_each(handle, r->permutation, compare_chunk, c, result);
 }
 
 static void check_close(double a, double b)
@@ -172,27 +172,28 @@ static void check_request(const struct request *r)
 static void permutations_in_parts_match(void **state)
 {
     (void)state;
-    static const shuf_permutation cases[] = {
-        {.n = 7000003, .seed = 7},
-        {.n = 7000003, .seed = 7, .epoch = 2, .algorithm = "philox24"},
-        {.n = 7000003, .seed = 7, .epoch = 2, .algorithm = "lcg", .dtype = SHUF_I64},
-        {.n = UINT64_C(1) << 40,
-         .seed = 1,
-         .view = SHUF_VIEW_SLICE,
-         .offset = 5,
-         .count = 3000000,
-         .stride = 1000},
+    static const shuf_request cases[] = {
+        {.permutation = {.n = 7000003, .seed = 7}},
+        {.permutation = {.n = 7000003, .seed = 7, .epoch = 2, .algorithm = "philox24"}},
+        {.permutation =
+             {.n = 7000003, .seed = 7, .epoch = 2, .algorithm = "lcg", .dtype = SHUF_I64}},
+        {.permutation = {.n = UINT64_C(1) << 40,
+                         .seed = 1,
+                         .view = SHUF_VIEW_SLICE,
+                         .offset = 5,
+                         .count = 3000000,
+                         .stride = 1000}},
         /* the last value of this shard is at the front of the permutation */
-        {.n = 10000001, .seed = 3, .view = SHUF_VIEW_SHARD, .rank = 1, .world = 2},
+        {.permutation = {.n = 10000001, .seed = 3, .view = SHUF_VIEW_SHARD, .rank = 1, .world = 2}},
         /* rows that are larger than a part, and rows that are smaller */
-        {.n = 3000000, .seed = 9, .epoch = UINT64_MAX - 1, .epochs = 3},
-        {.n = 70001,
-         .seed = 9,
-         .epochs = 100,
-         .view = SHUF_VIEW_SHARD,
-         .rank = 2,
-         .world = 2 + 1,
-         .dtype = SHUF_U64},
+        {.permutation = {.n = 3000000, .seed = 9, .epoch = UINT64_MAX - 1, .epochs = 3}},
+        {.permutation = {.n = 70001,
+                         .seed = 9,
+                         .epochs = 100,
+                         .view = SHUF_VIEW_SHARD,
+                         .rank = 2,
+                         .world = 2 + 1,
+                         .dtype = SHUF_U64}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_request(&(struct request){.permutation = &cases[i]});
@@ -201,28 +202,32 @@ static void permutations_in_parts_match(void **state)
 static void numbers_in_parts_match(void **state)
 {
     (void)state;
-    static const shuf_numbers cases[] = {
-        {.distribution = SHUF_GAUSS,
-         .seed = 7,
-         .offset = 77,
-         .count = 3000001,
-         .std = 2,
-         .mean = 1,
-         .moments = true},
-        {.distribution = SHUF_GAUSS,
-         .method = SHUF_BOX_MULLER,
-         .seed = 7,
-         .count = 9000001,
-         .std = 1,
-         .dtype = SHUF_BF16,
-         .moments = true},
-        {.distribution = SHUF_UNIFORM,
-         .seed = 7,
-         .stream = 3,
-         .count = 5000000,
-         .dtype = SHUF_F32,
-         .moments = true},
-        {.distribution = SHUF_UNIFORM, .seed = 7, .count = 5000000, .dtype = SHUF_U32},
+    static const shuf_request cases[] = {
+        {.kind = SHUF_NUMBERS,
+         .numbers = {.distribution = SHUF_GAUSS,
+                     .seed = 7,
+                     .offset = 77,
+                     .count = 3000001,
+                     .std = 2,
+                     .mean = 1,
+                     .moments = true}},
+        {.kind = SHUF_NUMBERS,
+         .numbers = {.distribution = SHUF_GAUSS,
+                     .method = SHUF_BOX_MULLER,
+                     .seed = 7,
+                     .count = 9000001,
+                     .std = 1,
+                     .dtype = SHUF_BF16,
+                     .moments = true}},
+        {.kind = SHUF_NUMBERS,
+         .numbers = {.distribution = SHUF_UNIFORM,
+                     .seed = 7,
+                     .stream = 3,
+                     .count = 5000000,
+                     .dtype = SHUF_F32,
+                     .moments = true}},
+        {.kind = SHUF_NUMBERS,
+         .numbers = {.distribution = SHUF_UNIFORM, .seed = 7, .count = 5000000, .dtype = SHUF_U32}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_request(&(struct request){.numbers = &cases[i]});
@@ -237,11 +242,12 @@ static void small_results_have_whole_values(void **state)
     static const shuf_dtype dtypes[] = {SHUF_F64, SHUF_F32, SHUF_BF16};
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
         for (uint64_t count = 1; count < 200000; count = count * 3 + 1) {
-            const shuf_numbers numbers = {.distribution = SHUF_GAUSS,
-                                          .std = 1,
-                                          .seed = 100000000 + count,
-                                          .count = count,
-                                          .dtype = dtypes[i]};
+            const shuf_request numbers = {.kind = SHUF_NUMBERS,
+                                          .numbers = {.distribution = SHUF_GAUSS,
+                                                      .std = 1,
+                                                      .seed = 100000000 + count,
+                                                      .count = count,
+                                                      .dtype = dtypes[i]}};
             const struct request r = {.numbers = &numbers};
             char *expected = malloc(shape_of(&r).bytes);
             copy_values(handle, &r, expected, shape_of(&r).bytes, NULL);
@@ -255,7 +261,7 @@ static void small_results_have_whole_values(void **state)
 static void fingerprint_comes_with_values(void **state)
 {
     (void)state;
-    const shuf_permutation p = {.n = 7000003, .seed = 8, .fingerprint = true};
+    const shuf_request p = {.permutation = {.n = 7000003, .seed = 8, .fingerprint = true}};
     const struct request r = {.permutation = &p};
     shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
     char *got = malloc(shape_of(&r).bytes);
@@ -273,17 +279,20 @@ static void fingerprint_comes_with_values(void **state)
 static void slice_of_a_part_has_own_fingerprint(void **state)
 {
     (void)state;
-    const shuf_permutation all = {.n = 7000003, .seed = 9};
-    shuf_permutation slice = {
-        .n = 7000003, .seed = 9, .view = SHUF_VIEW_SLICE, .stride = 1, .count = 1 << 19};
+    const shuf_request all = {.permutation = {.n = 7000003, .seed = 9}};
+    shuf_request slice = {
+        .permutation = {
+            .n = 7000003, .seed = 9, .view = SHUF_VIEW_SLICE, .stride = 1, .count = 1 << 19}};
     shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
     shuf_result result, reference;
-    shuf_permutation first = slice;
-    first.count = 699050; /* the first part: a sixth of 16 MiB */
+    shuf_request first = slice;
+    first.permutation.count = 699050; /* the first part: a sixth of 16 MiB */
     summarize(parts, &(struct request){.permutation = &first}, &result);
     summarize(parts, &(struct request){.permutation = &all}, &result);
     assert_false(result.shared); /* only the first part is in the cache */
-    for (slice.offset = 0; slice.offset + slice.count < all.n; slice.offset += slice.count) {
+    for (slice.permutation.offset = 0;
+         slice.permutation.offset + slice.permutation.count < all.permutation.n;
+         slice.permutation.offset += slice.permutation.count) {
         const struct request r = {.permutation = &slice};
         summarize(whole, &r, &reference);
         summarize(parts, &r, &result);
@@ -296,7 +305,7 @@ static void slice_of_a_part_has_own_fingerprint(void **state)
 static void sink_stops_the_parts(void **state)
 {
     (void)state;
-    const shuf_permutation p = {.n = 7000003, .seed = 7};
+    const shuf_request p = {.permutation = {.n = 7000003, .seed = 7}};
     const struct request r = {.permutation = &p};
     shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
     char *expected = malloc(shape_of(&r).bytes);
@@ -328,9 +337,9 @@ static bool cancel_at_once(void *context, const void *bytes, size_t size)
 static void cancellation_keeps_its_reason(void **state)
 {
     (void)state;
-    const shuf_permutation p = {.n = 7000003, .seed = 7};
+    const shuf_request p = {.permutation = {.n = 7000003, .seed = 7}};
     shuf *parts = open_handle(&narrow);
-    assert_int_equal(shuf_permute_each(parts, &p, cancel_at_once, parts, NULL), SHUF_CANCELLED);
+    assert_int_equal(shuf_each(parts, &p, cancel_at_once, parts, NULL), SHUF_CANCELLED);
     assert_string_equal(shuf_message(parts), "handle: another thread cancelled its calls");
     shuf_close(parts);
 }
@@ -363,9 +372,10 @@ static void division_is_no_refusal(void **state)
 {
     (void)state;
     static char log[65536];
-    const shuf_permutation p = {.n = 7000009, .seed = 7};
-    const shuf_numbers numbers = {
-        .distribution = SHUF_UNIFORM, .count = 7000009, .seed = 7, .dtype = SHUF_U32};
+    const shuf_request p = {.permutation = {.n = 7000009, .seed = 7}};
+    const shuf_request numbers = {
+        .kind = SHUF_NUMBERS,
+        .numbers = {.distribution = SHUF_UNIFORM, .count = 7000009, .seed = 7, .dtype = SHUF_U32}};
     shuf *parts = open_handle(&narrow);
     expect_division(parts, "permute", &(struct request){.permutation = &p});
     expect_division(parts, "stream", &(struct request){.numbers = &numbers});
@@ -384,12 +394,12 @@ static void division_is_no_refusal(void **state)
 static void lease_needs_memory_for_all(void **state)
 {
     (void)state;
-    const shuf_permutation p = {.n = 7000003, .seed = 7};
+    const shuf_request p = {.permutation = {.n = 7000003, .seed = 7}};
     shuf *parts = open_handle(&narrow);
     shuf_lease *lease = NULL;
     assert_int_equal(shuf_lease_take(parts, &p, NULL, &lease), SHUF_NO_MEMORY);
     assert_non_null(strstr(shuf_message(parts), "the limit is "));
-    assert_int_equal(shuf_permute_each(parts, &p, NULL, NULL, NULL), SHUF_NO_MEMORY);
+    assert_int_equal(shuf_each(parts, &p, NULL, NULL, NULL), SHUF_NO_MEMORY);
     shuf_close(parts);
 }
 
@@ -398,7 +408,8 @@ static void lease_needs_memory_for_all(void **state)
 static void parts_fit_beside_other_results(void **state)
 {
     (void)state;
-    const shuf_permutation held = {.n = 2000000, .seed = 1}, p = {.n = 7000003, .seed = 7};
+    const shuf_request held = {.permutation = {.n = 2000000, .seed = 1}},
+                       p = {.permutation = {.n = 7000003, .seed = 7}};
     const struct request r = {.permutation = &p};
     shuf_result result, reference;
     shuf *other = open_handle(&narrow), *parts = open_handle(&narrow),
@@ -432,7 +443,8 @@ static void *close_later(void *handle)
 static void parts_wait_for_memory(void **state)
 {
     (void)state;
-    const shuf_permutation held = {.n = 4000000, .seed = 1}, p = {.n = 7000003, .seed = 7};
+    const shuf_request held = {.permutation = {.n = 4000000, .seed = 1}},
+                       p = {.permutation = {.n = 7000003, .seed = 7}};
     shuf *other = open_handle(&narrow), *parts = open_handle(&narrow),
          *whole = open_handle(&harness_shared);
     shuf_lease *lease = NULL;
@@ -549,7 +561,8 @@ static void idle_limit_is_below_the_budget(void **state)
 static void prefetch_waits_for_release(void **state)
 {
     (void)state;
-    const shuf_permutation held = {.n = 3 << 20, .seed = 71}, next = {.n = 3 << 20, .seed = 72};
+    const shuf_request held = {.permutation = {.n = 3 << 20, .seed = 71}},
+                       next = {.permutation = {.n = 3 << 20, .seed = 72}};
     shuf *handle = open_handle(&narrow);
     shuf_lease *lease = NULL, *other = NULL;
     expect_ok(handle, shuf_lease_take(handle, &held, NULL, &lease));
@@ -594,19 +607,19 @@ static uint64_t count_shared(shuf *handle)
 static void parts_are_observed(void **state)
 {
     (void)state;
-    const shuf_permutation p = {.n = 7000003, .seed = 7};
+    const shuf_request p = {.permutation = {.n = 7000003, .seed = 7}};
     struct events e = {.parts = 0};
-    const size_t bytes = p.n * sizeof(uint32_t);
+    const size_t bytes = p.permutation.n * sizeof(uint32_t);
     void *values = malloc(bytes);
     shuf *handle = open_handle(&narrow);
     assert_non_null(values);
     shuf_set_observer(handle, note_event, &e);
     const uint64_t before = count_shared(handle);
-    expect_ok(handle, shuf_permute(handle, &p, values, bytes, NULL));
+    expect_ok(handle, shuf_copy(handle, &p, values, bytes, NULL));
     assert_true(e.parts > 2 && e.others == 0 && e.done == bytes);
     assert_true(count_shared(handle) - before >= e.parts); /* each part was prefetched */
     shuf_set_observer(handle, NULL, NULL);
-    expect_ok(handle, shuf_permute(handle, &p, values, bytes, NULL));
+    expect_ok(handle, shuf_copy(handle, &p, values, bytes, NULL));
     assert_int_equal(e.done, bytes);
     shuf_close(handle);
     free(values);
@@ -636,14 +649,14 @@ static void hang_after_two_parts(void *context, shuf_event event, uint64_t done,
 static void one_timeout_ends_all_parts(void **state)
 {
     (void)state;
-    const shuf_permutation p = {.n = 7000003, .seed = 70};
-    const size_t bytes = p.n * sizeof(uint32_t);
+    const shuf_request p = {.permutation = {.n = 7000003, .seed = 70}};
+    const size_t bytes = p.permutation.n * sizeof(uint32_t);
     void *values = malloc(bytes);
     shuf *handle = open_handle(&narrow);
     struct hang_state hanging = {.parts = 0};
     shuf_set_observer(handle, hang_after_two_parts, &hanging);
     shuf_set_timeout(handle, TIMEOUT_MS);
-    assert_int_equal(shuf_permute(handle, &p, values, bytes, NULL), SHUF_TIMEOUT);
+    assert_int_equal(shuf_copy(handle, &p, values, bytes, NULL), SHUF_TIMEOUT);
     assert_non_null(strstr(shuf_message(handle), "did nothing for 5000 ms"));
     assert_int_equal(hanging.parts, 2);
     assert_int_equal(hanging.lost, 0);
@@ -669,13 +682,13 @@ static bool kill_once(void *context, const void *bytes, size_t size)
 static void parts_continue_after_killed_daemon(void **state)
 {
     (void)state;
-    const shuf_permutation p = {.n = 7000003, .seed = 7};
+    const shuf_request p = {.permutation = {.n = 7000003, .seed = 7}};
     const struct request r = {.permutation = &p};
     shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
     char *expected = malloc(shape_of(&r).bytes);
     copy_values(whole, &r, expected, shape_of(&r).bytes, NULL);
     struct compared c = {expected, 0, UINT64_MAX, sizeof(uint32_t)};
-    expect_ok(parts, shuf_permute_each(parts, &p, kill_once, &c, NULL));
+    expect_ok(parts, shuf_each(parts, &p, kill_once, &c, NULL));
     assert_int_equal(c.bytes, shape_of(&r).bytes);
     free(expected);
     shuf_close(whole);
@@ -717,7 +730,7 @@ static bool replace_by_smaller_daemon(void *context, const void *bytes, size_t s
 static void parts_continue_at_smaller_daemons(void **state)
 {
     (void)state;
-    const shuf_permutation p = {.n = 7000003, .seed = 7};
+    const shuf_request p = {.permutation = {.n = 7000003, .seed = 7}};
     const struct request r = {.permutation = &p};
     replace_daemon("host_memory = 64Mi\ndevice_memory = 64Mi\n"); /* memory for the whole result */
     shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
@@ -726,10 +739,9 @@ static void parts_continue_at_smaller_daemons(void **state)
     copy_values(whole, &r, expected, shape_of(&r).bytes, NULL);
     summarize(whole, &r, &reference);
     struct compared c = {expected, 0, UINT64_MAX, 0};
-    shuf_permutation with_summary = p;
-    with_summary.fingerprint = true;
-    expect_ok(parts,
-              shuf_permute_each(parts, &with_summary, replace_by_smaller_daemon, &c, &result));
+    shuf_request with_summary = p;
+    with_summary.permutation.fingerprint = true;
+    expect_ok(parts, shuf_each(parts, &with_summary, replace_by_smaller_daemon, &c, &result));
     assert_int_equal(c.bytes, shape_of(&r).bytes);
     check_result(&result, &reference);
     replace_daemon(small);
@@ -750,7 +762,7 @@ static void count_parts(void *context, shuf_event event, uint64_t done, uint64_t
 static void summary_of_a_result_that_is_not_kept(void **state)
 {
     (void)state;
-    const shuf_permutation p = {.n = 40000003, .seed = 7}; /* 160 MB */
+    const shuf_request p = {.permutation = {.n = 40000003, .seed = 7}}; /* 160 MB */
     shuf_result result, reference;
     unsigned parts = 0;
     replace_daemon("host_memory = 512Mi\nhost_cache = 16Mi\n"

@@ -45,7 +45,7 @@ static bool collect(void *context, const void *bytes, size_t size)
     return c->stop_at == 0 || c->size < c->stop_at;
 }
 
-static const shuf_permutation streamed = {.n = 1000003, .seed = 7, .dtype = SHUF_U64};
+static const shuf_request streamed = {.permutation = {.n = 1000003, .seed = 7, .dtype = SHUF_U64}};
 enum { STREAMED_BYTES = 1000003 * 8 };
 
 static void slow_sink_gets_all_bytes(void **state)
@@ -54,7 +54,7 @@ static void slow_sink_gets_all_bytes(void **state)
     shuf *handle = client_open();
     uint64_t count, *values = expected_values(&streamed, &count);
     struct collector c = {.bytes = malloc(STREAMED_BYTES), .slow_calls = 10};
-    assert_int_equal(shuf_permute_each(handle, &streamed, collect, &c, NULL), SHUF_OK);
+    assert_int_equal(shuf_each(handle, &streamed, collect, &c, NULL), SHUF_OK);
     assert_int_equal(c.size, STREAMED_BYTES);
     assert_true(c.largest <= 256 * 1024);
     assert_true(expected_equal(values, c.bytes, 8, count));
@@ -67,9 +67,9 @@ static void sink_cancels_permute_each(void **state)
 {
     (void)state;
     shuf *handle = client_open();
-    shuf_permutation small = {.n = 10};
+    shuf_request small = {.permutation = {.n = 10}};
     struct collector c = {.bytes = malloc(STREAMED_BYTES), .stop_at = 1000000};
-    client_expect(handle, shuf_permute_each(handle, &streamed, collect, &c, NULL), SHUF_CANCELLED,
+    client_expect(handle, shuf_each(handle, &streamed, collect, &c, NULL), SHUF_CANCELLED,
                   "of 8000024 bytes");
     assert_true(c.size >= c.stop_at && c.size < STREAMED_BYTES);
     assert_true(client_check(handle, &small));
@@ -85,7 +85,7 @@ static void permute_each_continues_after_killed_daemons(void **state)
     uint64_t count, *values = expected_values(&streamed, &count);
     struct collector c = {.bytes = malloc(STREAMED_BYTES), .kill_at = {1, 3000001, 5000000}};
     shuf_result result;
-    assert_int_equal(shuf_permute_each(handle, &streamed, collect, &c, &result), SHUF_OK);
+    assert_int_equal(shuf_each(handle, &streamed, collect, &c, &result), SHUF_OK);
     assert_int_equal(c.kills, 3);
     assert_int_equal(c.size, STREAMED_BYTES);
     assert_true(expected_equal(values, c.bytes, 8, count));
@@ -98,7 +98,7 @@ static void permute_each_continues_after_killed_daemons(void **state)
 /* Runs in a child: sends requests until the parent stops it, and checks every reply. */
 static int request_until(int stop_fd)
 {
-    static const shuf_permutation request = {.n = 2000003, .seed = 3, .epoch = 5};
+    static const shuf_request request = {.permutation = {.n = 2000003, .seed = 3, .epoch = 5}};
     uint64_t count, *values = expected_values(&request, &count);
     uint32_t *out = malloc(count * sizeof *out);
     shuf *handle;
@@ -108,7 +108,7 @@ static int request_until(int stop_fd)
     shuf_set_reconnect(handle, 60000);
     do {
         memset(out, 0xff, count * sizeof *out);
-        if (shuf_permute(handle, &request, out, count * sizeof *out, NULL) != SHUF_OK) {
+        if (shuf_copy(handle, &request, out, count * sizeof *out, NULL) != SHUF_OK) {
             fprintf(stderr, "%s\n", shuf_message(handle));
             return 1;
         }
@@ -147,7 +147,7 @@ static void loss_without_reconnecting_is_an_error(void **state)
 {
     (void)state;
     shuf *handle = client_open();
-    shuf_permutation request = {.n = 10};
+    shuf_request request = {.permutation = {.n = 10}};
     shuf_daemon status;
     shuf_set_reconnect(handle, 0);
     harness_kill(&harness_shared, SIGKILL);

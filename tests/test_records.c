@@ -9,6 +9,7 @@
 #include "support/cmocka_all.h"
 #include "support/expected.h"
 #include "support/random.h"
+#include "support/take.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -56,10 +57,10 @@ static uint8_t *random_bytes(uint64_t bytes)
 
 static void check_shuffle(const shuf_records *records, const uint8_t *in, const uint8_t *out)
 {
-    const shuf_permutation permutation = {.algorithm = records->algorithm,
-                                          .n = records->n,
-                                          .seed = records->seed,
-                                          .epoch = records->epoch};
+    const shuf_request permutation = {.permutation = {.algorithm = records->algorithm,
+                                                      .n = records->n,
+                                                      .seed = records->seed,
+                                                      .epoch = records->epoch}};
     uint64_t *p = expected_values(&permutation, NULL);
     for (uint64_t i = 0; i < records->n; i++) {
         const uint64_t to = records->inverse ? p[i] : i, from = records->inverse ? i : p[i];
@@ -139,9 +140,9 @@ static void large_records_are_shuffled(void **state)
         records.inverse = i % 2;
         expect_ok(handle, shuf_shuffle(handle, &records, in, out, bytes, NULL));
         check_shuffle(&records, in, out);
-        expect_ok(handle, shuf_buffer_take(handle, bytes, NULL, &buffer));
+        expect_ok(handle, take_buffer(handle, bytes, NULL, &buffer));
         expect_ok(handle, shuf_lease_write(handle, buffer, 0, bytes, in));
-        expect_ok(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &lease));
+        expect_ok(handle, take_shuffle(handle, &records, buffer, NULL, &lease));
         assert_int_equal(lease->result.shape.width, records.record);
         expect_ok(handle, shuf_lease_release(handle, &buffer));
         check_shuffle(&records, in, lease->data);
@@ -242,7 +243,7 @@ static void check_buffer(shuf_transport input_transport, shuf_transport result_t
     shuf *handle = open_handle();
     shuf_lease *buffer = NULL, *shuffled = NULL;
     uint8_t *in = random_bytes(BYTES);
-    expect_ok(handle, shuf_buffer_take(handle, BYTES, &to, &buffer));
+    expect_ok(handle, take_buffer(handle, BYTES, &to, &buffer));
     assert_int_equal(buffer->transport, input_transport);
     assert_int_equal(buffer->result.shape.bytes, BYTES);
     assert_ptr_equal(buffer->buffer, buffer->data);
@@ -262,7 +263,7 @@ static void check_buffer(shuf_transport input_transport, shuf_transport result_t
                                       .seed = 7,
                                       .epoch = (uint64_t)i,
                                       .inverse = i};
-        expect_ok(handle, shuf_shuffle_lease(handle, &records, buffer, &from, &shuffled));
+        expect_ok(handle, take_shuffle(handle, &records, buffer, &from, &shuffled));
         assert_int_equal(shuffled->transport, result_transport);
         assert_null(shuffled->buffer);
         assert_false(shuffled->shared);
@@ -310,12 +311,12 @@ static void shuffle_uses_current_bytes(void **state)
     shuf_lease *buffer = NULL, *shuffled = NULL;
     const shuf_records records = {.algorithm = "lcg", .n = N, .record = 4, .seed = 3};
     uint64_t blocks[4];
-    expect_ok(handle, shuf_buffer_take(handle, N * 4, NULL, &buffer));
+    expect_ok(handle, take_buffer(handle, N * 4, NULL, &buffer));
     uint32_t *values = buffer->buffer;
     for (uint32_t round = 0; round < 4; round++) {
         for (uint32_t i = 0; i < N; i++)
             values[i] = round * N + i;
-        expect_ok(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled));
+        expect_ok(handle, take_shuffle(handle, &records, buffer, NULL, &shuffled));
         check_shuffle(&records, (const uint8_t *)values, shuffled->data);
         blocks[round] = shuffled->block;
         assert_int_not_equal(blocks[round], buffer->block);
@@ -330,30 +331,30 @@ static void results_are_shuffled(void **state)
 {
     (void)state;
     enum { N = 4096 };
-    const shuf_permutation permutation = {.n = N, .seed = 9};
+    const shuf_request permutation = {.permutation = {.n = N, .seed = 9}};
     const shuf_records records = {.algorithm = "primefold", .n = N / 2, .record = 8, .seed = 1};
     shuf *handle = open_handle();
     shuf_lease *input = NULL, *once = NULL, *twice = NULL, *copy = NULL;
     expect_ok(handle, shuf_lease_take(handle, &permutation, NULL, &input));
-    expect_ok(handle, shuf_shuffle_lease(handle, &records, input, NULL, &once));
+    expect_ok(handle, take_shuffle(handle, &records, input, NULL, &once));
     check_shuffle(&records, input->data, once->data);
-    expect_ok(handle, shuf_shuffle_lease(handle, &records, once, NULL, &twice));
+    expect_ok(handle, take_shuffle(handle, &records, once, NULL, &twice));
     check_shuffle(&records, once->data, twice->data);
     expect_ok(handle, shuf_lease_release(handle, &input));
     check_shuffle(&records, once->data, twice->data);
     const shuf_records longer = {.n = N / 2 + 1, .record = 8};
-    expect_status(handle, shuf_shuffle_lease(handle, &longer, once, NULL, &copy), SHUF_INVALID,
+    expect_status(handle, take_shuffle(handle, &longer, once, NULL, &copy), SHUF_INVALID,
                   "n 2049, record 8: 16392 bytes, expected at most the 16384 of lease");
-    expect_status(handle, shuf_shuffle_lease(handle, &records, once, NULL, &once), SHUF_INVALID,
+    expect_status(handle, take_shuffle(handle, &records, once, NULL, &once), SHUF_INVALID,
                   "the input, expected another");
-    expect_status(handle, shuf_shuffle_lease(handle, &records, NULL, NULL, &copy), SHUF_INVALID,
+    expect_status(handle, take_shuffle(handle, &records, NULL, NULL, &copy), SHUF_INVALID,
                   "input NULL: expected");
     expect_status(handle, shuf_lease_write(handle, once, 0, 1, ""), SHUF_INVALID,
                   "a result, expected a buffer");
     const shuf_lease_options sent = {.transports = SHUF_INLINE};
     expect_ok(handle, shuf_lease_take(handle, &permutation, &sent, &copy));
     shuf_lease *none = NULL;
-    expect_status(handle, shuf_shuffle_lease(handle, &records, copy, NULL, &none), SHUF_INVALID,
+    expect_status(handle, take_shuffle(handle, &records, copy, NULL, &none), SHUF_INVALID,
                   "input by inline: a copy in this process");
     assert_null(none);
     shuf_close(handle);
@@ -366,13 +367,12 @@ static void wrong_buffers_are_refused(void **state)
     shuf_lease *lease = NULL;
     const shuf_lease_options sent = {.transports = SHUF_INLINE};
     char byte;
-    expect_status(handle, shuf_buffer_take(handle, 0, NULL, &lease), SHUF_INVALID,
-                  "bytes 0: expected");
-    expect_status(handle, shuf_buffer_take(handle, UINT64_MAX, NULL, &lease), SHUF_NO_MEMORY,
+    expect_status(handle, take_buffer(handle, 0, NULL, &lease), SHUF_INVALID, "bytes 0: expected");
+    expect_status(handle, take_buffer(handle, UINT64_MAX, NULL, &lease), SHUF_NO_MEMORY,
                   "expected less than 2^63");
-    expect_status(handle, shuf_buffer_take(handle, UINT64_C(1) << 55, NULL, &lease), SHUF_NO_MEMORY,
+    expect_status(handle, take_buffer(handle, UINT64_C(1) << 55, NULL, &lease), SHUF_NO_MEMORY,
                   "the limit is");
-    expect_ok(handle, shuf_buffer_take(handle, 10, &sent, &lease));
+    expect_ok(handle, take_buffer(handle, 10, &sent, &lease));
     expect_status(handle, shuf_lease_read(handle, lease, 0, 1, &byte), SHUF_INVALID,
                   "a buffer by inline, expected one that is mapped here");
     expect_status(handle, shuf_lease_write(handle, lease, 10, 1, ""), SHUF_INVALID,
@@ -381,7 +381,7 @@ static void wrong_buffers_are_refused(void **state)
                   "offset 1844");
     expect_ok(handle, shuf_lease_write(handle, lease, 9, 1, ""));
     expect_ok(handle, shuf_lease_write(handle, lease, 10, 0, ""));
-    expect_ok(handle, shuf_buffer_take(handle, 10, NULL, &lease)); /* mapped in this process */
+    expect_ok(handle, take_buffer(handle, 10, NULL, &lease)); /* mapped in this process */
     expect_status(handle, shuf_lease_write(handle, lease, 10, 1, ""), SHUF_INVALID,
                   "offset 10, 1 byte: expected to end within the 10 bytes");
     expect_ok(handle, shuf_lease_write(handle, lease, 9, 1, ""));
@@ -411,8 +411,8 @@ static void buffers_are_listed(void **state)
     shuf_lease *buffer = NULL, *shuffled = NULL;
     const shuf_records records = {
         .algorithm = "lcg", .n = 50, .record = 20, .seed = 3, .epoch = 4, .inverse = true};
-    expect_ok(handle, shuf_buffer_take(handle, 1001, NULL, &buffer));
-    expect_ok(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled));
+    expect_ok(handle, take_buffer(handle, 1001, NULL, &buffer));
+    expect_ok(handle, take_shuffle(handle, &records, buffer, NULL, &shuffled));
     expect_ok(handle, shuf_leases(handle, add_entry, &seen));
     assert_int_equal(seen.count, 2);
     const shuf_lease_entry *b = &seen.entries[0], *s = &seen.entries[1];
@@ -424,7 +424,7 @@ static void buffers_are_listed(void **state)
     expect_ok(handle, shuf_daemon_status(handle, &status));
     assert_int_equal(status.buffers, 1);
     assert_int_equal(status.leases, 2);
-    expect_ok(handle, shuf_buffer_take(handle, 1001, NULL, &buffer)); /* replaces the old buffer */
+    expect_ok(handle, take_buffer(handle, 1001, NULL, &buffer)); /* replaces the old buffer */
     expect_ok(handle, shuf_daemon_status(handle, &status));
     assert_int_equal(status.leases, 2);
     expect_ok(handle, shuf_lease_release(handle, &buffer));
@@ -447,27 +447,27 @@ static void buffer_is_lost_with_its_daemon(void **state)
     shuf_lease *buffer = NULL, *shuffled = NULL, *sent = NULL;
     const shuf_records records = {.algorithm = "lcg", .n = 100, .record = 10};
     const shuf_lease_options by_bytes = {.transports = SHUF_INLINE};
-    expect_ok(handle, shuf_buffer_take(handle, 1000, NULL, &buffer));
-    expect_ok(handle, shuf_buffer_take(handle, 1000, &by_bytes, &sent));
+    expect_ok(handle, take_buffer(handle, 1000, NULL, &buffer));
+    expect_ok(handle, take_buffer(handle, 1000, &by_bytes, &sent));
     memset(buffer->buffer, 7, 1000);
     kill_daemon();
     assert_true(harness_restart(&harness_shared));
-    expect_status(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled),
-                  SHUF_NO_DAEMON, "the daemon that held the buffer is gone");
+    expect_status(handle, take_shuffle(handle, &records, buffer, NULL, &shuffled), SHUF_NO_DAEMON,
+                  "the daemon that held the buffer is gone");
     assert_null(shuffled);
     expect_status(handle, shuf_lease_write(handle, sent, 0, 1, ""), SHUF_NO_DAEMON, "is gone");
     const char *bytes = buffer->data;
     assert_true(bytes[0] == 7 && bytes[999] == 7); /* the mapping stays valid */
-    shuf_permutation permutation = {.n = 10};
+    shuf_request permutation = {.permutation = {.n = 10}};
     uint32_t values[10];
     expect_ok(handle,
               /* the next daemon serves this call */
-              shuf_permute(handle, &permutation, values, sizeof values, NULL));
-    expect_status(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled),
-                  SHUF_NO_DAEMON, "the daemon that held the buffer is gone");
+              shuf_copy(handle, &permutation, values, sizeof values, NULL));
+    expect_status(handle, take_shuffle(handle, &records, buffer, NULL, &shuffled), SHUF_NO_DAEMON,
+                  "the daemon that held the buffer is gone");
     expect_ok(handle, shuf_lease_release(handle, &buffer));
-    expect_ok(handle, shuf_buffer_take(handle, 1000, NULL, &sent));
-    expect_ok(handle, shuf_shuffle_lease(handle, &records, sent, NULL, &shuffled));
+    expect_ok(handle, take_buffer(handle, 1000, NULL, &sent));
+    expect_ok(handle, take_shuffle(handle, &records, sent, NULL, &shuffled));
     shuf_close(handle);
 }
 
@@ -479,22 +479,21 @@ static void cause_of_a_lost_buffer_stays_known(void **state)
     shuf *handle = open_handle();
     shuf_lease *buffer = NULL, *lease = NULL, *shuffled = NULL;
     const shuf_records records = {.n = 250, .record = 4};
-    const shuf_permutation permutation = {.n = 250};
-    expect_ok(handle, shuf_buffer_take(handle, 1000, NULL, &buffer));
+    const shuf_request permutation = {.permutation = {.n = 250}};
+    expect_ok(handle, take_buffer(handle, 1000, NULL, &buffer));
     expect_ok(handle, shuf_lease_take(handle, &permutation, NULL, &lease));
     shuf_set_reconnect(handle, 100);
     kill_daemon();
     for (int i = 0; i < 2; i++)
         expect_status(handle, shuf_summarize(handle, &permutation, &(shuf_result){0}),
                       SHUF_NO_DAEMON, i ? "no daemon answers" : "the daemon was lost");
-    expect_status(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled),
-                  SHUF_NO_DAEMON, "the daemon that held the buffer is gone");
+    expect_status(handle, take_shuffle(handle, &records, buffer, NULL, &shuffled), SHUF_NO_DAEMON,
+                  "the daemon that held the buffer is gone");
     expect_status(handle, shuf_lease_write(handle, buffer, 0, 1, ""), SHUF_OK, "");
     assert_true(harness_restart(&harness_shared));
-    expect_status(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled),
-                  SHUF_NO_DAEMON, "and the buffer ended; expected a new buffer");
-    expect_status(handle, shuf_shuffle_lease(handle, &records, lease, NULL, &shuffled),
-                  SHUF_NO_DAEMON,
+    expect_status(handle, take_shuffle(handle, &records, buffer, NULL, &shuffled), SHUF_NO_DAEMON,
+                  "and the buffer ended; expected a new buffer");
+    expect_status(handle, take_shuffle(handle, &records, lease, NULL, &shuffled), SHUF_NO_DAEMON,
                   "the daemon that held the lease is gone, or it closed the "
                   "connection, and the lease ended; expected a new lease");
     shuf_close(handle);

@@ -104,8 +104,7 @@ static void golden_values_match(void **state)
     fclose(table);
 }
 
-static void check_raw(const shuf_permutation *request, unsigned width, const char *bytes,
-                      size_t size)
+static void check_raw(const shuf_request *request, unsigned width, const char *bytes, size_t size)
 {
     uint64_t count, *values = expected_values(request, &count);
     assert_int_equal(size, count * width);
@@ -120,13 +119,14 @@ static void raw_values_match(void **state)
 {
     (void)state;
     size_t size;
-    shuf_permutation request = {.n = 1001, .seed = UINT64_MAX, .epoch = UINT64_C(1) << 40};
+    shuf_request request = {
+        .permutation = {.n = 1001, .seed = UINT64_MAX, .epoch = UINT64_C(1) << 40}};
     char *bytes =
         shufctl_succeed(&size, "permute --n 1_001 --seed 18446744073709551615 --epoch 1024Gi "
                                "--out -");
     check_raw(&request, 4, bytes, size);
     free(bytes);
-    request.dtype = SHUF_I64;
+    request.permutation.dtype = SHUF_I64;
     bytes =
         shufctl_succeed(&size, "permute --n 1001 --seed 0xffffffffffffffff --epoch 0x10000000000 "
                                "--dtype i64 --out -");
@@ -138,26 +138,28 @@ static void slices_and_shards_match(void **state)
 {
     (void)state;
     size_t size;
-    shuf_permutation slice = {
-        .n = 1001, .seed = 7, .view = SHUF_VIEW_SLICE, .offset = 10, .count = 20, .stride = 3};
+    shuf_request slice = {
+        .permutation = {
+            .n = 1001, .seed = 7, .view = SHUF_VIEW_SLICE, .offset = 10, .count = 20, .stride = 3}};
     char *bytes = shufctl_succeed(
         &size, "permute --n 1001 --seed 7 --offset 10 --count 20 --stride 3 --out -");
     check_raw(&slice, 4, bytes, size);
     free(bytes);
-    slice.count = 331; /* all remaining values; the last one is 10 + 330 * 3 = 1000 */
+    slice.permutation.count = 331; /* all remaining values; the last one is 10 + 330 * 3 = 1000 */
     bytes = shufctl_succeed(&size, "permute --n 1001 --seed 7 --offset 10 --stride 3 --out -");
     check_raw(&slice, 4, bytes, size);
     free(bytes);
-    slice.count = 991;
-    slice.stride = 1;
+    slice.permutation.count = 991;
+    slice.permutation.stride = 1;
     bytes = shufctl_succeed(&size, "permute --n 1001 --seed 7 --offset 10 --out -");
     check_raw(&slice, 4, bytes, size);
     free(bytes);
-    shuf_permutation shard = {.n = 1001, .seed = 7, .view = SHUF_VIEW_SHARD, .rank = 3, .world = 4};
+    shuf_request shard = {
+        .permutation = {.n = 1001, .seed = 7, .view = SHUF_VIEW_SHARD, .rank = 3, .world = 4}};
     bytes = shufctl_succeed(&size, "permute --n 1001 --seed 7 --rank 3 --world 4 --out -");
     check_raw(&shard, 4, bytes, size);
     free(bytes);
-    shard.drop_last = true;
+    shard.permutation.drop_last = true;
     bytes =
         shufctl_succeed(&size, "permute --n 1001 --seed 7 --rank 3 --world 4 --drop-last --out -");
     check_raw(&shard, 4, bytes, size);
@@ -169,19 +171,20 @@ static void shards_resume_at_step(void **state)
 {
     (void)state;
     size_t size;
-    shuf_permutation shard = {.n = 1001, .seed = 7, .view = SHUF_VIEW_SHARD, .rank = 3, .world = 8};
+    shuf_request shard = {
+        .permutation = {.n = 1001, .seed = 7, .view = SHUF_VIEW_SHARD, .rank = 3, .world = 8}};
     char *bytes =
         shufctl_succeed(&size, "permute --n 1001 --seed 7 --rank 3 --world 8 --step 100 --out -");
     assert_int_equal(size, 26 * 4);
-    shard.step = 100;
+    shard.permutation.step = 100;
     check_raw(&shard, 4, bytes, size);
     free(bytes);
     bytes = shufctl_succeed(&size, "permute --n 1001 --seed 7 --rank 3 --world 8 --step 100 "
                                    "--count 5 --drop-last --epochs 2:4 --algorithm lcg --out -");
-    shard.drop_last = true;
-    shard.count = 5;
-    shard.epoch = shard.epochs = 2;
-    shard.algorithm = "lcg";
+    shard.permutation.drop_last = true;
+    shard.permutation.count = 5;
+    shard.permutation.epoch = shard.permutation.epochs = 2;
+    shard.permutation.algorithm = "lcg";
     check_raw(&shard, 4, bytes, size);
     free(bytes);
     bytes =
@@ -221,7 +224,7 @@ static void rest_at_end_is_empty(void **state)
 /* Compares the whole header with the header that NumPy writes. It has 128 bytes; 118 of them follow
  * the length. */
 static void check_npy(const char *name, const char *arguments, const char *dictionary,
-                      const shuf_permutation *request, unsigned width)
+                      const shuf_request *request, unsigned width)
 {
     char header[129], *bytes;
     const char *path = shufctl_path(name);
@@ -240,25 +243,25 @@ static void check_npy(const char *name, const char *arguments, const char *dicti
 static void npy_files_match(void **state)
 {
     (void)state;
-    shuf_permutation request = {.n = 1001, .seed = 7};
+    shuf_request request = {.permutation = {.n = 1001, .seed = 7}};
     check_npy("a.npy", "--n 1001 --seed 7",
               "{'descr': '<u4', 'fortran_order': False, 'shape': (1001,), }", &request, 4);
     check_npy("b.npy", "--n 1001 --seed 7 --dtype u64",
               "{'descr': '<u8', 'fortran_order': False, 'shape': (1001,), }", &request, 8);
     check_npy("i", "--n 1001 --seed 7 --dtype i64 --format npy",
               "{'descr': '<i8', 'fortran_order': False, 'shape': (1001,), }", &request, 8);
-    request.epochs = 1;
+    request.permutation.epochs = 1;
     check_npy("c.npy", "--n 1001 --seed 7 --epochs 0:1",
               "{'descr': '<u4', 'fortran_order': False, 'shape': (1, 1001), }", &request, 4);
-    request.epoch = 5;
-    request.epochs = 3;
+    request.permutation.epoch = 5;
+    request.permutation.epochs = 3;
     check_npy("d.npy", "--n 1001 --seed 7 --epochs 5:8",
               "{'descr': '<u4', 'fortran_order': False, 'shape': (3, 1001), }", &request, 4);
 }
 
 /* The text has one value a line, or for a batch one row a line. The output is larger than shufctl's
  * buffers. */
-static void check_text(const char *text, const shuf_permutation *request, uint64_t per_line)
+static void check_text(const char *text, const shuf_request *request, uint64_t per_line)
 {
     uint64_t count, *values = expected_values(request, &count);
     for (uint64_t i = 0; i < count; i++) {
@@ -275,14 +278,14 @@ static void check_text(const char *text, const shuf_permutation *request, uint64
 static void text_files_match(void **state)
 {
     (void)state;
-    shuf_permutation request = {.n = 200003, .seed = 7};
+    shuf_request request = {.permutation = {.n = 200003, .seed = 7}};
     char *text =
         shufctl_succeed(NULL, "permute --n 200003 --seed 7 --dtype u64 --out - --format text");
     check_text(text, &request, 1);
     free(text);
     const char *path = shufctl_path("rows.txt");
     size_t size;
-    request = (shuf_permutation){.n = 30011, .seed = 7, .epoch = 2, .epochs = 5};
+    request = (shuf_request){.permutation = {.n = 30011, .seed = 7, .epoch = 2, .epochs = 5}};
     free(shufctl_succeed(NULL, "permute --n 30011 --seed 7 --epochs 2:7 --out %s", path));
     text = shufctl_read(path, &size);
     check_text(text, &request, 30011);
@@ -341,13 +344,13 @@ static void summary_as_json(void **state)
     json_t *o =
         json_parse(shufctl_succeed(NULL, "permute --n 1001 --seed 0xffffffffffffffff --epochs 1:3 "
                                          "--rank 1 --world 2 --json"));
-    shuf_permutation request = {.n = 1001,
-                                .seed = UINT64_MAX,
-                                .epoch = 1,
-                                .epochs = 2,
-                                .view = SHUF_VIEW_SHARD,
-                                .rank = 1,
-                                .world = 2};
+    shuf_request request = {.permutation = {.n = 1001,
+                                            .seed = UINT64_MAX,
+                                            .epoch = 1,
+                                            .epochs = 2,
+                                            .view = SHUF_VIEW_SHARD,
+                                            .rank = 1,
+                                            .world = 2}};
     uint64_t count, *values = expected_values(&request, &count);
     assert_string_equal(json_member_text(o, "backend"), shufctl_backend);
     assert_string_equal(json_member_text(o, "seed"), "18446744073709551615");

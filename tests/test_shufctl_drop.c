@@ -120,7 +120,7 @@ static void drop_keeps_leased_result(void **state)
     shuf *handle;
     shuf_lease *lease = NULL;
     shuf_dropped dropped;
-    const shuf_permutation request = {.n = 100000, .seed = 8};
+    const shuf_request request = {.permutation = {.n = 100000, .seed = 8}};
     compute_two();
     assert_int_equal(shuf_connect(&handle, shufctl_daemon.socket), SHUF_OK);
     assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_OK);
@@ -154,7 +154,7 @@ static void drop_reports_leases_in_use(void **state)
     (void)state;
     shuf *handle;
     shuf_lease *lease = NULL;
-    const shuf_permutation request = {.n = 1000, .seed = 10};
+    const shuf_request request = {.permutation = {.n = 1000, .seed = 10}};
     assert_int_equal(shuf_connect(&handle, shufctl_daemon.socket), SHUF_OK);
     assert_int_equal(shuf_drop(handle, SHUF_ALL, 0, NULL), SHUF_OK);
     assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_OK);
@@ -174,7 +174,7 @@ static void status_names_process_with_mapping(void **state)
     char text[160];
     shuf *handle;
     shuf_lease *lease = NULL;
-    const shuf_permutation request = {.n = 1 << 19, .seed = 9};
+    const shuf_request request = {.permutation = {.n = 1 << 19, .seed = 9}};
     assert_int_equal(shuf_connect(&handle, shufctl_daemon.socket), SHUF_OK);
     assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_OK);
     assert_int_equal(shuf_lease_release(handle, &lease), SHUF_OK);

@@ -27,7 +27,8 @@ static int transport_count(void)
 static void values_match_by_each_transport(void **state)
 {
     (void)state;
-    shuf_permutation request = {.n = 300007, .seed = 7, .epoch = 3, .epochs = 2, .dtype = SHUF_U64};
+    shuf_request request = {
+        .permutation = {.n = 300007, .seed = 7, .epoch = 3, .epochs = 2, .dtype = SHUF_U64}};
     uint64_t count, *values = expected_values(&request, &count);
     for (int i = 0; i < transport_count(); i++) {
         size_t size;
@@ -175,7 +176,8 @@ static const json_t *only_lease(json_t *object)
 static void leases_are_listed(void **state)
 {
     (void)state;
-    shuf_permutation request = {.n = 1 << 18, .seed = UINT64_MAX, .epoch = 5, .epochs = 2};
+    shuf_request request = {
+        .permutation = {.n = 1 << 18, .seed = UINT64_MAX, .epoch = 5, .epochs = 2}};
     char expected[64];
     shuf_lease *lease = NULL;
     shuf *handle;
@@ -219,19 +221,22 @@ static void leases_are_listed(void **state)
 static void leases_of_streams_are_listed(void **state)
 {
     (void)state;
-    const shuf_numbers numbers = {.distribution = SHUF_GAUSS,
-                                  .seed = UINT64_MAX,
-                                  .stream = 5,
-                                  .offset = 77,
-                                  .count = 1001,
-                                  .mean = -0.5,
-                                  .std = 2,
-                                  .dtype = SHUF_BF16};
-    const shuf_numbers other = {.distribution = SHUF_UNIFORM, .count = 1, .dtype = SHUF_U32};
+    const shuf_request numbers = {.kind = SHUF_NUMBERS,
+                                  .numbers = {.distribution = SHUF_GAUSS,
+                                              .seed = UINT64_MAX,
+                                              .stream = 5,
+                                              .offset = 77,
+                                              .count = 1001,
+                                              .mean = -0.5,
+                                              .std = 2,
+                                              .dtype = SHUF_BF16}};
+    const shuf_request other = {
+        .kind = SHUF_NUMBERS,
+        .numbers = {.distribution = SHUF_UNIFORM, .count = 1, .dtype = SHUF_U32}};
     shuf_lease *lease = NULL;
     shuf *handle;
     assert_int_equal(shuf_connect(&handle, NULL), SHUF_OK);
-    assert_int_equal(shuf_draw_lease(handle, &numbers, NULL, &lease), SHUF_OK);
+    assert_int_equal(shuf_lease_take(handle, &numbers, NULL, &lease), SHUF_OK);
     json_t *o = json_parse(shufctl_succeed(NULL, "leases --json"));
     const json_t *e = only_lease(o);
     assert_null(json_object_get(e, "algorithm"));
@@ -248,11 +253,12 @@ static void leases_of_streams_are_listed(void **state)
     assert_non_null(strstr(text, " leased     gauss bf16, seed 18446744073709551615, stream 5, "
                                  "1001 values from 77, mean -0.5, std 2\n"));
     free(text);
-    assert_int_equal(shuf_draw_lease(handle, &other, NULL, &lease), SHUF_OK);
+    assert_int_equal(shuf_lease_take(handle, &other, NULL, &lease), SHUF_OK);
     text = shufctl_succeed(NULL, "leases");
     assert_non_null(strstr(text, " leased     uniform u32, seed 0, stream 0, 1 value from 0\n"));
     free(text);
-    const shuf_permutation single = {.n = 10, .seed = 7, .view = SHUF_VIEW_SLICE, .count = 1};
+    const shuf_request single = {
+        .permutation = {.n = 10, .seed = 7, .view = SHUF_VIEW_SLICE, .count = 1}};
     assert_int_equal(shuf_lease_take(handle, &single, NULL, &lease), SHUF_OK);
     text = shufctl_succeed(NULL, "leases");
     assert_non_null(strstr(text, ", n 10, seed 7, epoch 0, 1 value\n"));
@@ -268,7 +274,7 @@ static void leases_of_one_block_are_counted_once(void **state)
     shuf *handles[HANDLES];
     for (uint64_t i = 0; i < HANDLES; i++) {
         shuf_lease *lease = NULL;
-        shuf_permutation request = {.n = 1 << 19, .seed = 78, .epoch = i / 2};
+        shuf_request request = {.permutation = {.n = 1 << 19, .seed = 78, .epoch = i / 2}};
         assert_int_equal(shuf_connect(&handles[i], shufctl_daemon.socket), SHUF_OK);
         assert_int_equal(shuf_lease_take(handles[i], &request, NULL, &lease), SHUF_OK);
     }

@@ -9,6 +9,7 @@
 #include "support/expected.h"
 #include "support/json.h"
 #include "support/random.h"
+#include "support/take.h"
 #include "wire.h"
 
 #include <errno.h>
@@ -55,7 +56,8 @@ static size_t make_header(char out[256], int version, const char *descr, const c
 static void check_records(const char *algorithm, uint64_t n, uint64_t record, uint64_t epoch,
                           const char *in, const char *out)
 {
-    const shuf_permutation request = {.algorithm = algorithm, .n = n, .seed = 7, .epoch = epoch};
+    const shuf_request request = {
+        .permutation = {.algorithm = algorithm, .n = n, .seed = 7, .epoch = epoch}};
     uint64_t *p = expected_values(&request, NULL);
     for (uint64_t i = 0; i < n; i++)
         assert_memory_equal(out + i * record, in + p[i] * record, record);
@@ -611,8 +613,8 @@ static void buffers_are_listed(void **state)
     const shuf_records records = {
         .algorithm = "lcg", .n = 5, .record = 7, .seed = 2, .inverse = true};
     assert_int_equal(shuf_connect(&handle, shufctl_daemon.socket), SHUF_OK);
-    assert_int_equal(shuf_buffer_take(handle, 35, NULL, &buffer), SHUF_OK);
-    assert_int_equal(shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled), SHUF_OK);
+    assert_int_equal(take_buffer(handle, 35, NULL, &buffer), SHUF_OK);
+    assert_int_equal(take_shuffle(handle, &records, buffer, NULL, &shuffled), SHUF_OK);
     char *text = shufctl_succeed(NULL, "leases");
     assert_non_null(strstr(text, "buffer of 35 bytes\n"));
     assert_non_null(strstr(text, "lcg, back, 5 records of 7 bytes, seed 2, epoch 0\n"));
@@ -640,7 +642,7 @@ static void example_matches_shuffle(void **state)
     char expected[256];
     size_t used = 0;
     for (uint64_t epoch = 0; epoch < 3; epoch++) {
-        const shuf_permutation request = {.n = 100000, .seed = 7, .epoch = epoch};
+        const shuf_request request = {.permutation = {.n = 100000, .seed = 7, .epoch = epoch}};
         uint64_t *p = expected_values(&request, NULL);
         const double x = (double)p[0];
         used += (size_t)snprintf(expected + used, sizeof expected - used,

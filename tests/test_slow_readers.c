@@ -42,7 +42,7 @@ static void take_large_lease(void)
     shuf *handle;
     shuf_lease *lease = NULL;
     shuf_status status;
-    const shuf_permutation p = {.n = LARGE_N, .seed = 7};
+    const shuf_request p = {.permutation = {.n = LARGE_N, .seed = 7}};
     assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
     const shuf_lease_options own = {
         .transports = strcmp(harness_backend, "cpu") == 0 ? SHUF_MEMFD : SHUF_CUDA_IPC};
@@ -150,12 +150,12 @@ static void libshuf_continues_after_close(void **state)
     static uint32_t slowly[SLOW_N], whole[SLOW_N];
     shuf *handle;
     struct slow_sink sink = {.to = slowly};
-    const shuf_permutation p = {.n = SLOW_N, .seed = 3};
+    const shuf_request p = {.permutation = {.n = SLOW_N, .seed = 3}};
     assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
-    assert_int_equal(shuf_permute_each(handle, &p, read_slowly, &sink, NULL), SHUF_OK);
+    assert_int_equal(shuf_each(handle, &p, read_slowly, &sink, NULL), SHUF_OK);
     assert_true(sink.has_taken);
     assert_int_equal(sink.values, SLOW_N);
-    assert_int_equal(shuf_permute(handle, &p, whole, sizeof whole, NULL), SHUF_OK);
+    assert_int_equal(shuf_copy(handle, &p, whole, sizeof whole, NULL), SHUF_OK);
     assert_memory_equal(slowly, whole, sizeof whole);
     shuf_close(handle);
 }

@@ -65,16 +65,16 @@ static void expect_summary(const shuf_result *result, const void *values)
     free(wide);
 }
 
-static void check_permutation(shuf *handle, const shuf_permutation *request)
+static void check_permutation(shuf *handle, const shuf_request *request)
 {
     shuf_shape shape;
     shuf_result result;
-    assert_int_equal(shuf_permutation_shape(request, &shape, NULL, 0), SHUF_OK);
+    assert_int_equal(shuf_shape_of(request, &shape, NULL, 0), SHUF_OK);
     void *values = malloc(shape.bytes);
     assert_non_null(values);
     expect_ok(handle, shuf_summarize(handle, request, &result));
     assert_false(result.shared);
-    expect_ok(handle, shuf_permute(handle, request, values, shape.bytes, NULL));
+    expect_ok(handle, shuf_copy(handle, request, values, shape.bytes, NULL));
     expect_summary(&result, values);
     free(values);
 }
@@ -82,21 +82,22 @@ static void check_permutation(shuf *handle, const shuf_permutation *request)
 static void summaries_of_permutations_match(void **state)
 {
     enum { N = TEST_SANITIZED ? 5000003 : 17000003 };
-    const shuf_permutation requests[] = {
-        {.n = N, .seed = 7},
-        {.n = N, .seed = 7, .dtype = SHUF_I64},
-        {.algorithm = "philox24", .n = N, .seed = 7},
-        {.algorithm = "lcg", .n = N, .seed = 7, .dtype = SHUF_U64},
-        {.n = N, .view = SHUF_VIEW_SLICE, .offset = 5, .stride = 3, .count = N / 3 - 2},
+    const shuf_request requests[] = {
+        {.permutation = {.n = N, .seed = 7}},
+        {.permutation = {.n = N, .seed = 7, .dtype = SHUF_I64}},
+        {.permutation = {.algorithm = "philox24", .n = N, .seed = 7}},
+        {.permutation = {.algorithm = "lcg", .n = N, .seed = 7, .dtype = SHUF_U64}},
+        {.permutation =
+             {.n = N, .view = SHUF_VIEW_SLICE, .offset = 5, .stride = 3, .count = N / 3 - 2}},
         /* the last value is at the front of the permutation */
-        {.n = N, .view = SHUF_VIEW_SHARD, .rank = 3, .world = 4},
-        {.n = 100, .seed = 7, .epochs = 60001}, /* a tile has many rows */
-        {.n = 9000001, .seed = 7, .epoch = UINT64_MAX, .epochs = 2},
-        {.n = UINT64_C(1) << 40,
-         .view = SHUF_VIEW_SLICE,
-         .offset = 1,
-         .stride = 99991,
-         .count = 3000001},
+        {.permutation = {.n = N, .view = SHUF_VIEW_SHARD, .rank = 3, .world = 4}},
+        {.permutation = {.n = 100, .seed = 7, .epochs = 60001}}, /* a tile has many rows */
+        {.permutation = {.n = 9000001, .seed = 7, .epoch = UINT64_MAX, .epochs = 2}},
+        {.permutation = {.n = UINT64_C(1) << 40,
+                         .view = SHUF_VIEW_SLICE,
+                         .offset = 1,
+                         .stride = 99991,
+                         .count = 3000001}},
     };
     shuf *handle = open_handle(*state);
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
@@ -112,7 +113,7 @@ static void last_values_come_from_two_tiles(void **state)
     enum { TILE = 2 << 20 };
     shuf *handle = open_handle(*state);
     for (uint64_t more = 1; more <= 5; more++) {
-        const shuf_permutation request = {.n = 8 * TILE + more, .seed = more};
+        const shuf_request request = {.permutation = {.n = 8 * TILE + more, .seed = more}};
         check_permutation(handle, &request);
     }
     shuf_close(handle);
@@ -142,15 +143,16 @@ static void summaries_of_streams_match(void **state)
     shuf *handle = open_handle(*state);
     assert_non_null(values);
     for (int i = 0; i < 3; i++) {
-        const shuf_numbers request = {.distribution = i < 2 ? SHUF_GAUSS : SHUF_UNIFORM,
-                                      .method = i == 1 ? SHUF_BOX_MULLER : SHUF_TABLE,
-                                      .seed = 7,
-                                      .offset = 12345,
-                                      .count = COUNT,
-                                      .std = i < 2,
-                                      .moments = true};
-        expect_ok(handle, shuf_draw_summary(handle, &request, &result));
-        expect_ok(handle, shuf_draw(handle, &request, values, COUNT * sizeof *values, NULL));
+        const shuf_request request = {.kind = SHUF_NUMBERS,
+                                      .numbers = {.distribution = i < 2 ? SHUF_GAUSS : SHUF_UNIFORM,
+                                                  .method = i == 1 ? SHUF_BOX_MULLER : SHUF_TABLE,
+                                                  .seed = 7,
+                                                  .offset = 12345,
+                                                  .count = COUNT,
+                                                  .std = i < 2,
+                                                  .moments = true}};
+        expect_ok(handle, shuf_summarize(handle, &request, &result));
+        expect_ok(handle, shuf_copy(handle, &request, values, COUNT * sizeof *values, NULL));
         expect_summary(&result, values);
         check_moments(&result.moments, values, COUNT);
     }
@@ -177,7 +179,7 @@ static void summary_allocates_no_result(void **state)
     const struct harness *h = *state;
     shuf_result result;
     shuf *handle = open_handle(h);
-    const shuf_permutation request = {.n = 100000000, .seed = 7};
+    const shuf_request request = {.permutation = {.n = 100000000, .seed = 7}};
     const uint64_t before = page_faults(h);
     expect_ok(handle, shuf_summarize(handle, &request, &result));
     assert_true(page_faults(h) - before < 20000);
@@ -193,7 +195,8 @@ static void summary_uses_cached_result(void **state)
     shuf_result result;
     shuf_lease *lease = NULL;
     shuf *handle = open_handle(h);
-    const shuf_permutation large = {.n = 3000000, .seed = 9}, small = {.n = 1000, .seed = 9};
+    const shuf_request large = {.permutation = {.n = 3000000, .seed = 9}},
+                       small = {.permutation = {.n = 1000, .seed = 9}};
     expect_ok(handle, shuf_lease_take(handle, &large, NULL, &lease));
     expect_ok(handle, shuf_summarize(handle, &large, &result));
     assert_true(result.shared);

@@ -7,6 +7,7 @@
 #include "support/client.h"
 #include "support/cmocka_all.h"
 #include "support/expected.h"
+#include "support/take.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ enum {
     LATE_MS = 2000,
     ENOUGH_MS = 60000, /* of a daemon that does not hang */
 };
-static const shuf_permutation small = {.n = 1000, .seed = 7};
+static const shuf_request small = {.permutation = {.n = 1000, .seed = 7}};
 
 static uint64_t now_ms(void)
 {
@@ -82,7 +83,7 @@ static void hung_daemon_is_an_error(void **state)
     begin = now_ms(); /* the call connects again, to the same daemon */
     client_expect(handle, shuf_summarize(handle, &small, &result), SHUF_TIMEOUT, "for 300 ms");
     expect_in_time(begin);
-    assert_true(expected_equal(values, lease->data, 4, small.n));
+    assert_true(expected_equal(values, lease->data, 4, small.permutation.n));
     assert_int_equal(shuf_lease_release(handle, &lease),
                      SHUF_OK); /* the lease has ended with its connection */
     assert_null(lease);
@@ -131,16 +132,16 @@ static bool stop_daemon_once(void *context, const void *bytes, size_t size)
 static void daemon_hangs_during_values(void **state)
 {
     (void)state;
-    static const shuf_permutation large = {.n = 8000000};
+    static const shuf_request large = {.permutation = {.n = 8000000}};
     shuf *handle = open_with_timeout(ENOUGH_MS);
     size_t received = 0;
     assert_int_equal(shuf_summarize(handle, &large, &(shuf_result){0}), SHUF_OK);
     shuf_set_timeout(handle, TIMEOUT_MS);
     do { /* the daemon may be too late for the first values */
-        client_expect(handle, shuf_permute_each(handle, &large, stop_daemon_once, &received, NULL),
+        client_expect(handle, shuf_each(handle, &large, stop_daemon_once, &received, NULL),
                       SHUF_TIMEOUT, "did nothing for 300 ms");
     } while (received == 0);
-    assert_in_range(received, 1, large.n * 4 - 1);
+    assert_in_range(received, 1, large.permutation.n * 4 - 1);
     continue_daemon();
     shuf_close(handle);
 }
@@ -184,7 +185,7 @@ static void lease_ends_by_timeout(void **state)
     shuf *handle = open_with_timeout(ENOUGH_MS);
     shuf_lease *buffer = NULL, *shuffled = NULL;
     unsigned lost = 0;
-    client_expect(handle, shuf_buffer_take(handle, 4000, NULL, &buffer), SHUF_OK, "");
+    client_expect(handle, take_buffer(handle, 4000, NULL, &buffer), SHUF_OK, "");
     shuf_set_timeout(handle, TIMEOUT_MS);
     shuf_set_observer(handle, count_lost, &lost);
     stop_daemon();
@@ -193,7 +194,7 @@ static void lease_ends_by_timeout(void **state)
     continue_daemon();
     shuf_set_timeout(handle, ENOUGH_MS);
     for (int i = 0; i < 2; i++) {
-        client_expect(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled),
+        client_expect(handle, take_shuffle(handle, &records, buffer, NULL, &shuffled),
                       SHUF_NO_DAEMON, "a timeout closed the connection that held the buffer");
         assert_true(client_check(handle, &small));
     }

@@ -53,7 +53,7 @@ static bool is_host(shuf_transport transport)
     return transport == SHUF_INLINE || transport == SHUF_MEMFD;
 }
 
-static void take(shuf *handle, const shuf_permutation *request, shuf_transport transport,
+static void take(shuf *handle, const shuf_request *request, shuf_transport transport,
                  shuf_lease **lease)
 {
     const shuf_lease_options options = {.transports = transport};
@@ -94,11 +94,11 @@ static void golden_table_matches(void **state)
     FILE *table = golden_open("permute.txt");
     shuf_lease *leases[4] = {NULL};
     for (; golden_next(table, &row); rows++) {
-        const shuf_permutation request = {.algorithm = row.algorithm,
-                                          .n = row.n,
-                                          .seed = row.seed,
-                                          .epoch = row.epoch,
-                                          .fingerprint = true};
+        const shuf_request request = {.permutation = {.algorithm = row.algorithm,
+                                                      .n = row.n,
+                                                      .seed = row.seed,
+                                                      .epoch = row.epoch,
+                                                      .fingerprint = true}};
         for (int i = 0; i < transport_count(); i++) {
             take(handle, &request, transports[i], &leases[i]);
             check_row(handle, &row, leases[i]);
@@ -111,17 +111,17 @@ static void golden_table_matches(void **state)
     shuf_close(handle);
 }
 
-static shuf_permutation random_request(void)
+static shuf_request random_request(void)
 {
     static const char *const algorithms[] = {"primefold", "philox24", "lcg"};
-    shuf_permutation request = {
-        .algorithm = algorithms[random_below(3)],
-        .n = random_size(300000),
-        .seed = random_u64(),
-        .epoch = random_u64(),
-        .epochs = random_below(4),
-        .dtype = (shuf_dtype)random_below(4),
-    };
+    shuf_request request = {.permutation = {
+                                .algorithm = algorithms[random_below(3)],
+                                .n = random_size(300000),
+                                .seed = random_u64(),
+                                .epoch = random_u64(),
+                                .epochs = random_below(4),
+                                .dtype = (shuf_dtype)random_below(4),
+                            }};
     expected_random_view(&request);
     return request;
 }
@@ -149,7 +149,7 @@ static void random_views_and_types_match(void **state)
     random_start("random_views_and_types_match");
     for (int i = 0; i < 60; i++) {
         uint64_t count;
-        const shuf_permutation request = random_request();
+        const shuf_request request = random_request();
         uint64_t *values = expected_values(&request, &count);
         for (int t = 0; t < transport_count(); t++) {
             if (count > 0) {
@@ -171,13 +171,13 @@ static void random_views_and_types_match(void **state)
 static void large_n_matches(void **state)
 {
     (void)state;
-    const shuf_permutation request = {.n = UINT64_C(1) << 62,
-                                      .seed = 3,
-                                      .view = SHUF_VIEW_SLICE,
-                                      .offset = (UINT64_C(1) << 62) - 50001,
-                                      .count = 50000,
-                                      .stride = 1,
-                                      .fingerprint = true};
+    const shuf_request request = {.permutation = {.n = UINT64_C(1) << 62,
+                                                  .seed = 3,
+                                                  .view = SHUF_VIEW_SLICE,
+                                                  .offset = (UINT64_C(1) << 62) - 50001,
+                                                  .count = 50000,
+                                                  .stride = 1,
+                                                  .fingerprint = true}};
     shuf *handle = open_handle(&shared);
     shuf_lease *plain = NULL, *lease = NULL;
     take(handle, &request, SHUF_INLINE, &plain);
@@ -198,7 +198,7 @@ static void large_n_matches(void **state)
 static void transport_with_least_copying_is_chosen(void **state)
 {
     (void)state;
-    const shuf_permutation request = {.n = 1000, .seed = 1};
+    const shuf_request request = {.permutation = {.n = 1000, .seed = 1}};
     shuf_lease_options all = {.transports = 0};
     shuf *handle = open_handle(&shared);
     shuf_lease *lease = NULL;
@@ -215,7 +215,7 @@ static void transport_with_least_copying_is_chosen(void **state)
 static void missing_transports_are_refused(void **state)
 {
     (void)state;
-    const shuf_permutation request = {.n = 1000, .seed = 1};
+    const shuf_request request = {.permutation = {.n = 1000, .seed = 1}};
     shuf *handle = open_handle(&shared);
     for (int i = transport_count(); i < 4; i++) {
         char text[96];
@@ -241,10 +241,10 @@ static void idle_mappings_are_freed_for_results(void **state)
     shuf_lease *lease = NULL;
     for (int i = 1; i < transport_count(); i++) {
         for (uint64_t seed = 0; seed < 4; seed++) {
-            const shuf_permutation request = {.n = 1000, .seed = seed};
+            const shuf_request request = {.permutation = {.n = 1000, .seed = seed}};
             take(handle, &request, transports[i], &lease);
         }
-        const shuf_permutation large = {.n = 1500000, .seed = 9};
+        const shuf_request large = {.permutation = {.n = 1500000, .seed = 9}};
         take(handle, &large, transports[i], &lease);
         assert_int_equal(shuf_lease_release(handle, &lease), SHUF_OK);
         lease = NULL;
@@ -264,7 +264,7 @@ static void lease_with_event_is_awaited(void **state)
     int events = 0;
     for (uint64_t i = 0; i < 10; i++) {
         uint64_t count;
-        const shuf_permutation request = {.n = 5000000, .seed = i, .epoch = 77};
+        const shuf_request request = {.permutation = {.n = 5000000, .seed = i, .epoch = 77}};
         uint64_t *values = expected_values(&request, &count);
         assert_int_equal(shuf_lease_take(handle, &request, &options, &lease), SHUF_OK);
         events += lease->event != NULL;
@@ -281,7 +281,7 @@ static void check_lease_outlives_daemon(int signal)
 {
     struct harness h;
     uint64_t count;
-    const shuf_permutation request = {.n = 300000, .seed = 5};
+    const shuf_request request = {.permutation = {.n = 300000, .seed = 5}};
     uint64_t *values = expected_values(&request, &count);
     assert_true(harness_start(&h, backend, NULL));
     shuf *handle = open_handle(&h);
@@ -319,7 +319,7 @@ static void forked_child_reads(void **state)
     (void)state;
     int status = -1;
     uint64_t count;
-    const shuf_permutation request = {.n = 300000, .seed = 6};
+    const shuf_request request = {.permutation = {.n = 300000, .seed = 6}};
     uint64_t *values = expected_values(&request, &count);
     shuf *handle = open_handle(&shared);
     shuf_lease *lease = NULL;

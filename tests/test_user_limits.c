@@ -255,12 +255,12 @@ static void copy_in_parts(int channel, void *context)
     enum { N = 6 << 20 };
     shuf *handle;
     uint32_t *values = malloc(N * sizeof *values);
-    const shuf_permutation p = {.n = N, .seed = 7};
+    const shuf_request p = {.permutation = {.n = N, .seed = 7}};
     (void)channel;
     (void)context;
     assert_non_null(values);
     assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
-    const shuf_status status = shuf_permute(handle, &p, values, N * sizeof *values, NULL);
+    const shuf_status status = shuf_copy(handle, &p, values, N * sizeof *values, NULL);
     if (status != SHUF_OK)
         fail_msg("%s", shuf_message(handle));
     shuf_close(handle);

@@ -34,7 +34,7 @@ static uint64_t lease_and_count_page_faults(const struct harness *h, uint64_t se
 {
     shuf *handle;
     shuf_lease *lease = NULL;
-    const shuf_permutation request = {.n = N, .seed = seed};
+    const shuf_request request = {.permutation = {.n = N, .seed = seed}};
     assert_int_equal(shuf_connect(&handle, h->socket), SHUF_OK);
     const uint64_t before = page_faults(h);
     assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_OK);

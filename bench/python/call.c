@@ -22,7 +22,7 @@ static void take(shuf *handle, uint64_t n, uint64_t rounds, shuf_lease **lease)
 {
     const shuf_lease_options options = {.transports = SHUF_MEMFD | SHUF_INLINE};
     for (uint64_t epoch = 0; epoch < rounds; epoch++) {
-        const shuf_permutation request = {.n = n, .seed = 7, .epoch = epoch % 4};
+        const shuf_request request = {.permutation = {.n = n, .seed = 7, .epoch = epoch % 4}};
         if (shuf_lease_take(handle, &request, &options, lease)) {
             fprintf(stderr, "%s\n", shuf_message(handle));
             exit(1);

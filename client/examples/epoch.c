@@ -12,15 +12,15 @@ int main(void)
 {
     shuf *daemon;
     uint32_t order[25]; /* for uint64_t: .dtype = SHUF_U64 */
-    shuf_permutation request = {.n = 1000,
-                                .seed = 7,
-                                .epoch = 3,
-                                .view = SHUF_VIEW_SHARD,
-                                .rank = 3,
-                                .world = 8,
-                                .step = 100};
+    shuf_request request = {.permutation = {.n = 1000,
+                                            .seed = 7,
+                                            .epoch = 3,
+                                            .view = SHUF_VIEW_SHARD,
+                                            .rank = 3,
+                                            .world = 8,
+                                            .step = 100}};
     if (shuf_connect(&daemon, NULL) != SHUF_OK ||
-        shuf_permute(daemon, &request, order, sizeof order, NULL) != SHUF_OK)
+        shuf_copy(daemon, &request, order, sizeof order, NULL) != SHUF_OK)
         errx(1, "%s", shuf_message(daemon));
     printf("rank 3 goes on with sample %u\n", order[0]);
     shuf_close(daemon);

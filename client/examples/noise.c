@@ -18,25 +18,28 @@ int main(int argc, char **argv)
 {
     static double noise[EACH];
     uint64_t worker = argc > 1 ? strtoull(argv[1], NULL, 0) : 0;
-    shuf_numbers request = {
-        .distribution = SHUF_GAUSS,
-        .seed = 7,
-        .offset = worker * EACH,
-        .count = EACH,
-        .std = 0.5,
-        .moments = true,
-    };
+    shuf_request request = {.kind = SHUF_NUMBERS,
+                            .numbers = {
+                                .distribution = SHUF_GAUSS,
+                                .seed = 7,
+                                .offset = worker * EACH,
+                                .count = EACH,
+                                .std = 0.5,
+                                .moments = true,
+                            }};
     shuf *daemon;
     shuf_result result;
     shuf_status status = shuf_connect(&daemon, NULL);
     if (status == SHUF_OK)
-        status = shuf_draw(daemon, &request, noise, sizeof noise, &result);
+        status = shuf_copy(daemon, &request, noise, sizeof noise, &result);
     if (status == SHUF_OK) {
-        shuf_gauss g = shuf_gauss_make(request.seed, request.stream, request.mean, request.std);
-        printf("values from %" PRIu64 ": mean %.4f, variance %.4f, kurtosis %.4f\n", request.offset,
-               result.moments.mean, result.moments.variance, result.moments.kurtosis);
+        shuf_gauss g = shuf_gauss_make(request.numbers.seed, request.numbers.stream,
+                                       request.numbers.mean, request.numbers.std);
+        printf("values from %" PRIu64 ": mean %.4f, variance %.4f, kurtosis %.4f\n",
+               request.numbers.offset, result.moments.mean, result.moments.variance,
+               result.moments.kurtosis);
         printf("the first: %.17g, by itself: %.17g\n", noise[0],
-               shuf_gauss_f64(&g, request.offset));
+               shuf_gauss_f64(&g, request.numbers.offset));
     } else {
         fprintf(stderr, "%s: %s\n", shuf_status_name(status), shuf_message(daemon));
     }

@@ -27,18 +27,21 @@ static void fill_table(row *table)
 static shuf_status run_epochs(shuf *daemon, uint64_t epochs)
 {
     shuf_lease *table = NULL, *shuffled = NULL;
-    shuf_records request = {.n = ROWS, .record = sizeof(row), .seed = 7};
-    shuf_status status = shuf_buffer_take(daemon, ROWS * sizeof(row), NULL, &table);
+    const shuf_request buffer = {SHUF_BUFFER, .bytes = ROWS * sizeof(row)};
+    shuf_request shuffle = {SHUF_RECORDS, .records = {.n = ROWS, .record = sizeof(row), .seed = 7}};
+    uint64_t *const epoch = &shuffle.records.epoch;
+    shuf_status status = shuf_lease_take(daemon, &buffer, NULL, &table);
     if (status == SHUF_OK && table->buffer)
         fill_table(table->buffer);
-    for (; status == SHUF_OK && request.epoch < epochs; request.epoch++) {
-        status = shuf_shuffle_lease(daemon, &request, table, NULL, &shuffled);
+    shuffle.records.input = table;
+    for (; status == SHUF_OK && *epoch < epochs; ++*epoch) {
+        status = shuf_lease_take(daemon, &shuffle, NULL, &shuffled);
         if (status != SHUF_OK)
             break;
         const row *rows = shuffled->data;
-        printf("epoch %" PRIu64 ": %.1f %.1f %.1f %.1f, then %.1f\n", request.epoch,
-               (double)rows[0].x[0], (double)rows[0].x[1], (double)rows[0].x[2],
-               (double)rows[0].x[3], (double)rows[1].x[0]);
+        printf("epoch %" PRIu64 ": %.1f %.1f %.1f %.1f, then %.1f\n", *epoch, (double)rows[0].x[0],
+               (double)rows[0].x[1], (double)rows[0].x[2], (double)rows[0].x[3],
+               (double)rows[1].x[0]);
     }
     return status; /* the leases end with the handle */
 }

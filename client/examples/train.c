@@ -91,15 +91,15 @@ static void train_on_rank(shuf *daemon, const shuf_lease *lease, uint64_t rank)
     }
 }
 
-static shuf_permutation epoch_request(uint64_t epoch)
+static shuf_request epoch_request(uint64_t epoch)
 {
-    return (shuf_permutation){.n = options.n, .seed = options.seed, .epoch = epoch};
+    return (shuf_request){.permutation = {.n = options.n, .seed = options.seed, .epoch = epoch}};
 }
 
 /* Takes the lease of this epoch. The same request gives back the lease of the last epoch. */
 static void open_epoch(shuf *daemon, uint64_t epoch, uint64_t rank, shuf_lease **lease)
 {
-    shuf_permutation request = epoch_request(epoch), next = epoch_request(epoch + 1);
+    shuf_request request = epoch_request(epoch), next = epoch_request(epoch + 1);
     uint64_t begin = now_ns();
     if (shuf_lease_take(daemon, &request, &options.lease, lease) != SHUF_OK)
         fail("lease", daemon);

@@ -46,9 +46,9 @@ int main(int argc, char **argv)
 {
     shuf *daemon;
     uint32_t order[5];
-    const shuf_permutation request = {.n = 5, .seed = 7};
+    const shuf_request request = {.permutation = {.n = 5, .seed = 7}};
     if (connect_within(&daemon, argc > 1 ? strtod(argv[1], NULL) : 60) != SHUF_OK ||
-        shuf_permute(daemon, &request, order, sizeof order, NULL) != SHUF_OK) {
+        shuf_copy(daemon, &request, order, sizeof order, NULL) != SHUF_OK) {
         fprintf(stderr, "wait: %s\n", shuf_message(daemon));
         return EXIT_FAILURE;
     }

@@ -11,9 +11,9 @@
  *
  *     shuf *daemon;
  *     uint32_t order[1000];
- *     shuf_permutation request = {.n = 1000, .seed = 7, .epoch = 3};
+ *     shuf_request request = {.permutation = {.n = 1000, .seed = 7, .epoch = 3}};
  *     if (shuf_connect(&daemon, NULL) != SHUF_OK ||
- *         shuf_permute(daemon, &request, order, sizeof order, NULL) != SHUF_OK)
+ *         shuf_copy(daemon, &request, order, sizeof order, NULL) != SHUF_OK)
  *         fprintf(stderr, "%s\n", shuf_message(daemon));
  *     shuf_close(daemon);
  *
@@ -93,7 +93,7 @@ SHUF_API void shuf_cancel(shuf *handle);
 
 /* One line that explains the last failure of this handle; "" after a success. Valid until the next
  * call with the handle. For NULL it returns the message of this thread's last call without a
- * handle, such as shuf_permutation_shape() or a call whose handle is NULL. */
+ * handle, such as shuf_shape_of() or a call whose handle is NULL. */
 SHUF_API const char *shuf_message(const shuf *handle);
 
 /* The path of the socket; "" when it was too long, or for NULL. Valid until shuf_close(). */
@@ -128,20 +128,30 @@ SHUF_API shuf_status shuf_set_timeout(shuf *handle, unsigned milliseconds);
  * message fails, the memory is unmapped all the same, and the error is as of any call. */
 SHUF_API shuf_status shuf_set_idle_mappings(shuf *handle, uint64_t bytes);
 
-/* ---- Permutations ----------------------------------------------------- */
+/* ---- Results ---------------------------------------------------------- */
+
+/* These functions take a request of any kind (shuf_request.h):
+ *
+ *     double noise[1000];
+ *     shuf_request request = {SHUF_NUMBERS, .numbers = {.distribution = SHUF_GAUSS, .seed = 7,
+ *                                                       .count = 1000, .std = 1}};
+ *     shuf_copy(daemon, &request, noise, sizeof noise, NULL);
+ *
+ * The inline C functions of shuf/primefold.h, shuf/gauss.h, shuf/box_muller.h and shuf/uniform.h
+ * compute the same values without a daemon; thread-safe. */
 
 /* Computes the shape of the result. Uses no daemon and no handle; thread-safe. On failure it writes
  * the message to `message` (may be NULL), truncated to `size` bytes; shuf_message(NULL) returns it
  * too. Fails with SHUF_INVALID, or with SHUF_NO_MEMORY for 2^63 bytes or more. */
-SHUF_API shuf_status shuf_permutation_shape(const shuf_permutation *permutation, shuf_shape *shape,
-                                            char *message, size_t size);
+SHUF_API shuf_status shuf_shape_of(const shuf_request *request, shuf_shape *shape, char *message,
+                                   size_t size);
 
 /* Writes the values, row-major in the host's byte order, to `out`, which has `bytes` bytes, at
  * least those of the shape. `result` may be NULL. On failure the contents of `out` are undefined.
- * A result that is larger than the daemon's memory is fetched in parts. Fails with SHUF_INVALID,
- * SHUF_NO_MEMORY, SHUF_BUSY, SHUF_DEVICE, or as shuf_connect(). */
-SHUF_API shuf_status shuf_permute(shuf *handle, const shuf_permutation *permutation, void *out,
-                                  size_t bytes, shuf_result *result);
+ * Permutations and numbers that are larger than the daemon's memory are fetched in parts. Not for a
+ * BUFFER. Fails with SHUF_INVALID, SHUF_NO_MEMORY, SHUF_BUSY, SHUF_DEVICE, or as shuf_connect(). */
+SHUF_API shuf_status shuf_copy(shuf *handle, const shuf_request *request, void *out, size_t bytes,
+                               shuf_result *result);
 
 /* Receives the next `size` bytes of a result, in order, each byte once. They are whole values,
  * aligned for their type; from shuf_shuffle_each() they are whole records. `bytes` is valid during
@@ -151,37 +161,16 @@ SHUF_API shuf_status shuf_permute(shuf *handle, const shuf_permutation *permutat
  * the handle, as a timeout does (shuf_set_timeout()). */
 typedef bool (*shuf_sink)(void *context, const void *bytes, size_t size);
 
-/* As shuf_permute(), but passes the values to `sink` in chunks of whole values, at most 256 KiB.
- * Fails also with SHUF_CANCELLED when the sink returned false.
+/* As shuf_copy(), but passes the values to `sink` in chunks of whole values, at most 256 KiB. Fails
+ * also with SHUF_CANCELLED when the sink returned false.
  * `sink` NULL: the daemon only computes the values and keeps them in its cache for the next
  * request. */
-SHUF_API shuf_status shuf_permute_each(shuf *handle, const shuf_permutation *permutation,
-                                       shuf_sink sink, void *context, shuf_result *result);
+SHUF_API shuf_status shuf_each(shuf *handle, const shuf_request *request, shuf_sink sink,
+                               void *context, shuf_result *result);
 
-/* Computes the permutation in the daemon and returns only *result, with the fingerprint. */
-SHUF_API shuf_status shuf_summarize(shuf *handle, const shuf_permutation *permutation,
-                                    shuf_result *result);
-
-/* ---- Numbers ------------------------------------------------------------ */
-
-/* These functions correspond to shuf_permutation_shape(), shuf_permute(), shuf_permute_each(),
- * shuf_summarize(), shuf_lease_take() and shuf_prefetch(), and have the same errors:
- *
- *     double noise[1000];
- *     shuf_numbers request = {.distribution = SHUF_GAUSS, .seed = 7, .count = 1000, .std = 1};
- *     shuf_draw(daemon, &request, noise, sizeof noise, NULL);
- *
- * See also shuf_draw_lease() and shuf_draw_prefetch() below. The inline C functions of
- * shuf/gauss.h, shuf/box_muller.h and shuf/uniform.h compute the same values without a daemon;
- * thread-safe. */
-SHUF_API shuf_status shuf_numbers_shape(const shuf_numbers *numbers, shuf_shape *shape,
-                                        char *message, size_t size);
-SHUF_API shuf_status shuf_draw(shuf *handle, const shuf_numbers *numbers, void *out, size_t bytes,
-                               shuf_result *result);
-SHUF_API shuf_status shuf_draw_each(shuf *handle, const shuf_numbers *numbers, shuf_sink sink,
-                                    void *context, shuf_result *result);
-SHUF_API shuf_status shuf_draw_summary(shuf *handle, const shuf_numbers *numbers,
-                                       shuf_result *result);
+/* Computes the result in the daemon and returns only *result, for a permutation or numbers with the
+ * fingerprint. Fails as shuf_copy(). */
+SHUF_API shuf_status shuf_summarize(shuf *handle, const shuf_request *request, shuf_result *result);
 
 /* ---- Records ------------------------------------------------------------ */
 
@@ -195,47 +184,19 @@ SHUF_API shuf_status shuf_draw_summary(shuf *handle, const shuf_numbers *numbers
  *
  * During the call, the daemon needs twice as many bytes of host memory, for the input and the
  * result. If it has no room for both, it computes only the permutation, and the call moves the
- * records itself. To shuffle the same records repeatedly, fill a buffer once and call
- * shuf_shuffle_lease(), which is faster. After the loss of a daemon the call sends `in` to the next
- * one. Fails as shuf_permute(). */
+ * records itself. To shuffle the same records repeatedly, fill a buffer once and take a
+ * lease of its shuffle (SHUF_RECORDS), which is faster. After the loss of a daemon the call sends
+ * `in` to the next one. Fails as shuf_copy(). */
 SHUF_API shuf_status shuf_shuffle(shuf *handle, const shuf_records *records, const void *in,
                                   void *out, size_t bytes, shuf_result *result);
 
 /* Passes the shuffled records to `sink` in order, in chunks of whole records: of 1 MiB at most, or
  * of one larger record. `in` has `bytes` bytes, at least n * record; it may be a mapped file that
  * is larger than all memory. The daemon computes only the permutation, and the call moves the
- * records. Not with `inverse`. Fails as shuf_permute_each(). */
+ * records. Not with `inverse`. Fails as shuf_each(). */
 SHUF_API shuf_status shuf_shuffle_each(shuf *handle, const shuf_records *records, const void *in,
                                        size_t bytes, shuf_sink sink, void *context,
                                        shuf_result *result);
-
-/* ---- Ranks -------------------------------------------------------------- */
-
-/* The plan of an exchange for one rank: lists of numbers of one type, one after the other. The type
- * is SHUF_U32 if it holds all numbers, else SHUF_U64.
- *
- *     to[world]        how many records go to each rank
- *     from[world]      how many records come from each rank
- *     order[input]     the indices of the rank's own records, in the order in which it sends them:
- *                      first those for rank 0, then those for rank 1, ...
- *     places[output]   the places for the records that arrive, in the same order: first those from
- *                      rank 0, then those from rank 1, ...
- *
- * Sender and receiver have the records between them in the same order, so an all-to-all needs only
- * the counts. With `part` the plan is one-sided, for ranks that read or write the memory of each
- * other: three lists of SHUF_U32, which shuf_exchange(3) describes.
- *
- *     begins[parts][windows + 1]   where the records of each window begin in those of a part
- *     records[output]              the numbers of the records on their ranks
- *     indices[output]              for each place, the index of its record in those of its part
- *
- * Work and memory grow with the records of the rank, not with n. The functions correspond to
- * shuf_permutation_shape() and shuf_permute(), and have the same errors. See also
- * shuf_exchange_lease() and shuf_exchange_prefetch() below. */
-SHUF_API shuf_status shuf_exchange_shape(const shuf_ranks *ranks, shuf_shape *shape, char *message,
-                                         size_t size);
-SHUF_API shuf_status shuf_exchange(shuf *handle, const shuf_ranks *ranks, void *out, size_t bytes,
-                                   shuf_result *result);
 
 /* ---- Single places ------------------------------------------------------ */
 
@@ -245,7 +206,7 @@ typedef enum shuf_direction {
     SHUF_INVERSE = 1, /* at[i] is a value, out[i] its position */
 } shuf_direction;
 
-/* Looks up `count` positions or values of the whole permutation of shuf_permute(). With primefold
+/* Looks up `count` positions or values of the whole permutation. With primefold
  * the cost of a look-up hardly depends on n above 256; below, it takes n - 1 exchanges. With
  * philox24 and lcg, the first look-up makes the daemon count the values before a position; it keeps
  * the counts. `at` and `out` have `count` numbers. Each at[i] must be below n. The numbers may have
@@ -278,7 +239,7 @@ SHUF_API const char *shuf_transport_name(shuf_transport transport);
 
 /* A lease of a result in the daemon's memory, and the mapping of this memory in this process. Equal
  * requests of one user share a result, so no process may write to it. A process may write only to
- * its buffers (shuf_buffer_take()); every transport maps these writable. The fields are read-only.
+ * its buffers (SHUF_BUFFER); every transport maps these writable. The fields are read-only.
  *
  * `data` has result.shape.bytes bytes, row-major; NULL if this is 0, and for a buffer by INLINE. If
  * device_id is "", `data` is in host memory. Otherwise it is a CUdeviceptr in the memory of this
@@ -308,18 +269,19 @@ typedef struct shuf_lease_options {
     bool event;
 } shuf_lease_options;
 
-/* Takes a lease; the caller gives it back with shuf_lease_release(). options NULL: all fields 0.
+/* Takes a lease of a result of any kind; the caller gives it back with shuf_lease_release().
+ * options NULL: all fields 0.
  *
  * *lease must be NULL or a lease of this handle: the call gives this old lease back in the same
  * round trip, even if it fails. After a failure *lease is NULL. It stays unchanged only if an
  * argument is NULL, if *lease is a lease of another handle, or if it is the input of
- * shuf_shuffle_lease().
+ * this request.
  *
- * The first mapping of device memory loads libcuda.so.1. Fails as shuf_permute(), and with
+ * The first mapping of device memory loads libcuda.so.1. Fails as shuf_copy(), and with
  * SHUF_INVALID (an unknown transport, or none that the daemon has), SHUF_DENIED (the transport is
  * forbidden for this process: CUDA_IPC across users or PID namespaces) or SHUF_DEVICE (no libcuda,
  * the GPU is not visible to this process, or an error of CUDA). */
-SHUF_API shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *permutation,
+SHUF_API shuf_status shuf_lease_take(shuf *handle, const shuf_request *request,
                                      const shuf_lease_options *options, shuf_lease **lease);
 
 /* Gives the lease back, frees it and sets *lease to NULL. The call fails if the daemon does not
@@ -339,61 +301,38 @@ SHUF_API shuf_status shuf_lease_release(shuf *handle, shuf_lease **lease);
 SHUF_API shuf_status shuf_lease_read(shuf *handle, const shuf_lease *lease, uint64_t offset,
                                      size_t bytes, void *out);
 
-/* Starts the computation of a result for a later shuf_lease_take() with the same request and
- * options, and returns without waiting. The daemon keeps the result until this handle takes the
- * lease, prefetches SHUF_PREFETCHES others (the oldest prefetch ends), calls shuf_drop(), or
- * closes. A prefetch may have no effect, because the daemon looks for memory only when the
- * computation begins. If it then finds none, shuf_lease_take() computes the result, or fails. Fails
- * as shuf_lease_take(). */
+/* Starts the computation of a PERMUTATION, NUMBERS or RANKS for a later shuf_lease_take() with the
+ * same request and options, and returns without waiting. The daemon keeps the result until this
+ * handle takes the lease, prefetches SHUF_PREFETCHES others (the oldest prefetch ends), calls
+ * shuf_drop(), or closes. A prefetch may have no effect, because the daemon looks for memory only
+ * when the computation begins. If it then finds none, shuf_lease_take() computes the result, or
+ * fails. Fails as shuf_lease_take(). */
 enum { SHUF_PREFETCHES = 4 };
-SHUF_API shuf_status shuf_prefetch(shuf *handle, const shuf_permutation *permutation,
+SHUF_API shuf_status shuf_prefetch(shuf *handle, const shuf_request *request,
                                    const shuf_lease_options *options);
 
-/* The same for random numbers. *lease may be a lease of any kind. */
-SHUF_API shuf_status shuf_draw_lease(shuf *handle, const shuf_numbers *numbers,
-                                     const shuf_lease_options *options, shuf_lease **lease);
-SHUF_API shuf_status shuf_draw_prefetch(shuf *handle, const shuf_numbers *numbers,
-                                        const shuf_lease_options *options);
-
-/* The same for the plans of exchanges. A GPU computes those that are leased in its memory. */
-SHUF_API shuf_status shuf_exchange_lease(shuf *handle, const shuf_ranks *ranks,
-                                         const shuf_lease_options *options, shuf_lease **lease);
-SHUF_API shuf_status shuf_exchange_prefetch(shuf *handle, const shuf_ranks *ranks,
-                                            const shuf_lease_options *options);
-
-/* Takes a lease of a buffer: `bytes` bytes, at least 1, zeroed and private to this process until
- * the release. options and *lease as in shuf_lease_take(); options->event is ignored. The program
- * fills a mapped buffer through lease->buffer (a CUdeviceptr in device memory) or by
+/* A lease of a BUFFER has `bytes` bytes, zeroed and private to this process until the release. The
+ * program fills a mapped buffer through lease->buffer (a CUdeviceptr in device memory) or by
  * shuf_lease_write(). If lease->transport is SHUF_INLINE, lease->buffer and lease->data are NULL,
  * and only shuf_lease_write() can fill the buffer. The daemon selects SHUF_INLINE if no other
  * transport is accepted, or if its kernel cannot lend host memory. If options is NULL, the buffer
- * is in host memory.
+ * is in host memory; options->event is ignored. A child after fork() shares the mapped memory. If
+ * its daemon is lost, a mapped buffer remains readable and writable, but requests that use the
+ * buffer fail with SHUF_NO_DAEMON.
  *
- * A child after fork() shares the mapped memory. If its daemon is lost, a mapped buffer remains
- * readable and writable, but requests that use the buffer fail with SHUF_NO_DAEMON. Fails as
- * shuf_lease_take().
- */
-SHUF_API shuf_status shuf_buffer_take(shuf *handle, uint64_t bytes,
-                                      const shuf_lease_options *options, shuf_lease **lease);
+ * A lease of RECORDS has a shuffled copy of the first n * record bytes of its input. The input does
+ * not change. The program may write to a buffer again when the call has returned; with
+ * options->event, after the event. The transports must include one for the memory of the input,
+ * host or device; SHUF_INLINE fits both. The result is not shared: an equal request computes it
+ * again. The call fails with SHUF_INVALID if the records exceed the input. If the daemon of the
+ * input is lost, it always fails with SHUF_NO_DAEMON. */
 
 /* Copies `bytes` bytes to [offset, offset + bytes) of a buffer, in host or device memory. Fails
- * with SHUF_INVALID (not a buffer, or bytes outside it), SHUF_DEVICE, or as shuf_permute(). If the
+ * with SHUF_INVALID (not a buffer, or bytes outside it), SHUF_DEVICE, or as shuf_copy(). If the
  * daemon of the buffer is lost, the call still writes to a mapped buffer, but fails with
  * SHUF_NO_DAEMON for a buffer with the transport SHUF_INLINE. */
 SHUF_API shuf_status shuf_lease_write(shuf *handle, const shuf_lease *lease, uint64_t offset,
                                       size_t bytes, const void *in);
-
-/* Takes a lease of a shuffled copy of the first n * record bytes of `input`. The input is a buffer,
- * or any other lease of this handle, except one with the transport SHUF_INLINE. The input does not
- * change. The program may write to a buffer again when the call has returned; with options->event,
- * after the event. options and *lease are those of shuf_lease_take(), with two restrictions. The
- * transports must include one for the memory of the input, host or device; SHUF_INLINE fits both.
- * And *lease must not be the input. The result is not shared: an equal request computes it again.
- * Fails as shuf_lease_take(), and with SHUF_INVALID if the records exceed the input. If the daemon
- * of the input is lost, the call always fails with SHUF_NO_DAEMON. */
-SHUF_API shuf_status shuf_shuffle_lease(shuf *handle, const shuf_records *records,
-                                        const shuf_lease *input, const shuf_lease_options *options,
-                                        shuf_lease **lease);
 
 /* One lease in the daemon's list. */
 typedef struct shuf_lease_entry {

@@ -116,15 +116,17 @@ typedef struct shuf_numbers {
      * equal. */
     double std;
     shuf_dtype dtype;
-    bool fingerprint;   /* also compute the fingerprint; shuf_draw_summary() always does */
+    bool fingerprint;   /* also compute the fingerprint; shuf_summarize() always does */
     bool moments;       /* also compute the moments */
     shuf_method method; /* GAUSS; else 0 */
 } shuf_numbers;
 
 /* ---- Records ---------------------------------------------------------- */
 
+struct shuf_lease;
+
 /* A request to shuffle an array x of n records of `record` bytes: y[i] = x[p(i)], where p is the
- * permutation that shuf_permute() returns for the same algorithm, n, seed and epoch. With
+ * permutation that shuf_copy() writes for the same algorithm, n, seed and epoch. With
  * `inverse`, y[p(i)] = x[i], which undoes the shuffle. Records are opaque bytes. */
 typedef struct shuf_records {
     const char *algorithm; /* as in shuf_permutation */
@@ -133,6 +135,9 @@ typedef struct shuf_records {
     uint64_t seed, epoch;  /* any */
     const char *key;       /* as in shuf_permutation */
     bool inverse;
+    /* Of shuf_lease_take() and shuf_copy(): the lease that has x. A buffer, or any other lease of
+     * the handle, except one with the transport SHUF_INLINE. shuf_shuffle() ignores it. */
+    const struct shuf_lease *input;
 } shuf_records;
 
 /* ---- Ranks ------------------------------------------------------------ */
@@ -141,7 +146,28 @@ typedef struct shuf_records {
  * records together are shuffled. The n records lie in the order of the ranks: before the exchange,
  * rank r has input[r] of them. After the exchange, rank r has output[r] records. All outputs
  * together, in the order of the ranks, are the shuffle of all inputs: y[i] = x[p(i)], or with
- * `inverse` y[p(i)] = x[i], as in shuf_records. */
+ * `inverse` y[p(i)] = x[i], as in shuf_records.
+ *
+ * The plan has lists of numbers of one type, one after the other. The type
+ * is SHUF_U32 if it holds all numbers, else SHUF_U64.
+ *
+ *     to[world]        how many records go to each rank
+ *     from[world]      how many records come from each rank
+ *     order[input]     the indices of the rank's own records, in the order in which it sends them:
+ *                      first those for rank 0, then those for rank 1, ...
+ *     places[output]   the places for the records that arrive, in the same order: first those from
+ *                      rank 0, then those from rank 1, ...
+ *
+ * Sender and receiver have the records between them in the same order, so an all-to-all needs only
+ * the counts. With `part` the plan is one-sided, for ranks that read or write the memory of each
+ * other: three lists of SHUF_U32, which shuf_request(3) describes.
+ *
+ *     begins[parts][windows + 1]   where the records of each window begin in those of a part
+ *     records[output]              the numbers of the records on their ranks
+ *     indices[output]              for each place, the index of its record in those of its part
+ *
+ * Work and memory grow with the records of the rank, not with n. A GPU
+ * computes the plans that are leased in its memory. */
 typedef struct shuf_ranks {
     const char *algorithm; /* "primefold" (also for NULL) */
     uint64_t n;            /* 1 to 2^62, no default */
@@ -156,5 +182,28 @@ typedef struct shuf_ranks {
                     * a multiple of 65536 up to 2^31. A one-sided plan is for at most 64 ranks of at
                     * most 2^32 records. */
 } shuf_ranks;
+
+/* ---- Requests ----------------------------------------------------------- */
+
+typedef enum shuf_kind {
+    SHUF_PERMUTATION = 0, /* `permutation` */
+    SHUF_NUMBERS = 1,     /* `numbers` */
+    SHUF_RANKS = 2,       /* `ranks`: the plan of an exchange */
+    SHUF_RECORDS = 3,     /* `records`: the shuffle of a lease */
+    SHUF_BUFFER = 4,      /* `bytes`: memory for this process to fill; it can only be leased */
+} shuf_kind;
+
+/* A request for a result of one kind. For example {.permutation = {.n = 1000, .seed = 7}}, or
+ * {SHUF_BUFFER, .bytes = 4096}. */
+typedef struct shuf_request {
+    shuf_kind kind;
+    union {
+        shuf_permutation permutation;
+        shuf_numbers numbers;
+        shuf_ranks ranks;
+        shuf_records records;
+        uint64_t bytes; /* at least 1 */
+    };
+} shuf_request;
 
 #endif

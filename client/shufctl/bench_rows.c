@@ -63,7 +63,7 @@ static shuf_status run_permute(shuf *handle, uint64_t n, struct shuf__bench_row 
     shuf_result result;
     const uint64_t begin = shuf__clock_ns();
     while (goes_on(begin, &runs)) {
-        const shuf_permutation request = {.n = n, .seed = begin, .epoch = runs};
+        const shuf_request request = {.permutation = {.n = n, .seed = begin, .epoch = runs}};
         shuf_status status = shuf_summarize(handle, &request, &result);
         if (status != SHUF_OK)
             return status;
@@ -80,11 +80,11 @@ static shuf_status draw(shuf *handle, uint64_t n, const shuf_numbers *like,
     shuf_result result;
     const uint64_t begin = shuf__clock_ns();
     while (goes_on(begin, &runs)) {
-        shuf_numbers request = *like;
-        request.count = n;
-        request.stream = runs;
-        request.seed = begin;
-        shuf_status status = shuf_draw_summary(handle, &request, &result);
+        shuf_request request = {.kind = SHUF_NUMBERS, .numbers = *like};
+        request.numbers.count = n;
+        request.numbers.stream = runs;
+        request.numbers.seed = begin;
+        shuf_status status = shuf_summarize(handle, &request, &result);
         if (status != SHUF_OK)
             return status;
         keep_best(row, result.device_ns);
@@ -122,7 +122,7 @@ static shuf_status run_request(shuf *handle, uint64_t n, struct shuf__bench_row 
     const uint64_t seed = shuf__clock_ns();
     (void)n;
     for (unsigned i = 0; i < REQUESTS && status == SHUF_OK; i++) {
-        const shuf_permutation request = {.n = REQUEST_N, .seed = seed, .epoch = i};
+        const shuf_request request = {.permutation = {.n = REQUEST_N, .seed = seed, .epoch = i}};
         const uint64_t start = shuf__clock_ns();
         status = shuf_lease_take(handle, &request, NULL, &lease);
         times[i] = shuf__clock_ns() - start;

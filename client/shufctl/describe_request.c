@@ -40,7 +40,7 @@ const char *shuf__method_text(shuf_method method)
 
 static void print_epochs(const struct shuf__output_options *options, FILE *to)
 {
-    const shuf_permutation *permutation = options->permutation;
+    const shuf_permutation *permutation = &options->request->permutation;
     if (options->batch)
         shuf__print_line(to, "epochs", "%" PRIu64 ":%" PRIu64, permutation->epoch,
                          permutation->epoch + permutation->epochs);
@@ -60,7 +60,7 @@ static void print_shard(const shuf_permutation *permutation, uint64_t count, FIL
 /* The permutation with the view that the user has chosen. */
 static shuf_permutation chosen_view(const struct shuf__output_options *options)
 {
-    shuf_permutation permutation = *options->permutation;
+    shuf_permutation permutation = options->request->permutation;
     if (options->is_empty_rest) {
         permutation.view = SHUF_VIEW_SLICE;
         permutation.offset = permutation.n;
@@ -94,7 +94,7 @@ static void print_permutation_request(const struct shuf__output_options *options
 static void print_permutation_short(const struct shuf__output_options *options,
                                     const shuf_result *result, FILE *to)
 {
-    const shuf_permutation *permutation = options->permutation;
+    const shuf_permutation *permutation = &options->request->permutation;
     char seed[SHUF__SEED_TEXT];
     fprintf(to, "%s, n %" PRIu64 ", %s, epoch", result->algorithm, permutation->n,
             shuf__seed_text(seed, permutation->key, permutation->seed));
@@ -127,7 +127,7 @@ static void add_view(json_t *object, const shuf_permutation *permutation, uint64
 /* For a batch, adds both bounds, in the form of --epochs. */
 static void add_epochs(json_t *object, const struct shuf__output_options *options)
 {
-    const shuf_permutation *permutation = options->permutation;
+    const shuf_permutation *permutation = &options->request->permutation;
     if (!options->batch) {
         shuf__json_decimal(object, "epoch", permutation->epoch);
         return;
@@ -201,8 +201,8 @@ static void numbers_to_json(json_t *object, const shuf_numbers *numbers)
 void shuf__describe_request(const struct shuf__output_options *options, const shuf_result *result,
                             FILE *to)
 {
-    if (options->numbers)
-        print_numbers_request(options->numbers, to);
+    if (options->request->kind == SHUF_NUMBERS)
+        print_numbers_request(&options->request->numbers, to);
     else
         print_permutation_request(options, result, to);
 }
@@ -210,8 +210,8 @@ void shuf__describe_request(const struct shuf__output_options *options, const sh
 void shuf__describe_request_short(const struct shuf__output_options *options,
                                   const shuf_result *result, FILE *to)
 {
-    if (options->numbers)
-        print_numbers_short(options->numbers, to);
+    if (options->request->kind == SHUF_NUMBERS)
+        print_numbers_short(&options->request->numbers, to);
     else
         print_permutation_short(options, result, to);
 }
@@ -219,8 +219,8 @@ void shuf__describe_request_short(const struct shuf__output_options *options,
 void shuf__describe_request_json(const struct shuf__output_options *options,
                                  const shuf_result *result, json_t *object)
 {
-    if (options->numbers)
-        numbers_to_json(object, options->numbers);
+    if (options->request->kind == SHUF_NUMBERS)
+        numbers_to_json(object, &options->request->numbers);
     else
         permutation_to_json(object, options, result);
 }

@@ -44,8 +44,7 @@ const char *shuf__suffix(const char *path);
 /* ---- the options ---- */
 
 struct shuf__output_options {
-    const shuf_permutation *permutation; /* one of these; valid */
-    const shuf_numbers *numbers;
+    const shuf_request *request; /* a valid PERMUTATION or NUMBERS */
     shuf_shape shape;
     bool is_empty_rest; /* the permutation is a shard that stands for a slice from n on */
     bool batch;         /* the output has a dimension for rows, even for a single row */
@@ -69,6 +68,11 @@ void shuf__check_out_option(struct argp_state *state, const char *out);
 
 /* True when the values go to standard output, so the summary cannot. */
 bool shuf__writes_to_stdout(const struct shuf__output_options *options);
+
+static inline bool shuf__wants_moments(const shuf_request *request)
+{
+    return request->kind == SHUF_NUMBERS && request->numbers.moments;
+}
 
 /* "u32"; "-" for an unknown type. */
 const char *shuf__dtype_text(shuf_dtype dtype);

@@ -83,8 +83,7 @@ struct outcome {
 static shuf_status call_each(shuf *daemon, const struct shuf__output_options *o, shuf_sink sink,
                              void *context, shuf_result *result)
 {
-    return o->numbers ? shuf_draw_each(daemon, o->numbers, sink, context, result)
-                      : shuf_permute_each(daemon, o->permutation, sink, context, result);
+    return shuf_each(daemon, o->request, sink, context, result);
 }
 
 /* The inline transport copies, so it needs no lease: the copy arrives in parts. */
@@ -144,8 +143,7 @@ static int request_summary(shuf *daemon, const struct shuf__output_options *o,
 {
     shuf_status status = takes_lease(o)
                              ? shuf__read_by_lease(daemon, o, NULL, NULL, &outcome->reading)
-                         : o->numbers ? shuf_draw_summary(daemon, o->numbers, &outcome->result)
-                                      : shuf_summarize(daemon, o->permutation, &outcome->result);
+                             : shuf_summarize(daemon, o->request, &outcome->result);
     return to_exit_code(daemon, status, o);
 }
 
@@ -168,7 +166,7 @@ static void print_lines(shuf *daemon, const struct shuf__summary *summary)
  * daemon, and no option requests a summary. */
 static bool is_unasked(const struct shuf__output_options *o)
 {
-    const bool wants_moments = o->numbers && o->numbers->moments;
+    const bool wants_moments = shuf__wants_moments(o->request);
     return o->daemon.quiet && !o->daemon.json && !wants_moments && (o->out || o->prefetch);
 }
 
@@ -186,7 +184,7 @@ static int print_summary(shuf *daemon, const struct shuf__summary *summary)
         shuf__summary_json(summary, to_stdout ? stderr : stdout);
     else if (!to_stdout)
         print_lines(daemon, summary);
-    else if (o->numbers && o->numbers->moments) /* the user gave --summary */
+    else if (shuf__wants_moments(o->request)) /* the user gave --summary */
         shuf__summary_print(summary, stderr);
     return to_stdout ? check_error_stream() : EX_OK;
 }
@@ -335,9 +333,7 @@ void shuf__head_line_print(shuf *daemon, const struct shuf__output_options *o)
     if (!isatty(STDOUT_FILENO) || o->shape.bytes > BYTES_MOST || columns <= KEY_COLUMNS)
         return;
     head = (struct head){.width = o->shape.width};
-    shuf_status status = o->numbers
-                             ? shuf_draw_each(daemon, o->numbers, take_chunk, &head, NULL)
-                             : shuf_permute_each(daemon, o->permutation, take_chunk, &head, NULL);
+    shuf_status status = shuf_each(daemon, o->request, take_chunk, &head, NULL);
     if (status == SHUF_OK || status == SHUF_CANCELLED)
         print_values(&head, &o->shape, columns - KEY_COLUMNS);
 }
@@ -393,9 +389,7 @@ shuf_status shuf__read_by_lease(shuf *daemon, const struct shuf__output_options 
 {
     const shuf_lease_options lease_options = {.transports = options->transport};
     shuf_lease *lease = NULL;
-    shuf_status status =
-        options->numbers ? shuf_draw_lease(daemon, options->numbers, &lease_options, &lease)
-                         : shuf_lease_take(daemon, options->permutation, &lease_options, &lease);
+    shuf_status status = shuf_lease_take(daemon, options->request, &lease_options, &lease);
     if (status != SHUF_OK)
         return status;
     status = compare_ends(daemon, lease, &reading->ends_match);

@@ -26,7 +26,7 @@ struct shuf__lease_reading {
 };
 
 /* Leases the result, passes its values to `sink` (may be NULL) and gives the lease back. Fails as
- * shuf_permute_each(): SHUF_CANCELLED when the sink stopped it. */
+ * shuf_each(): SHUF_CANCELLED when the sink stopped it. */
 shuf_status shuf__read_by_lease(shuf *daemon, const struct shuf__output_options *options,
                                 shuf_sink sink, void *context, struct shuf__lease_reading *reading);
 

@@ -55,12 +55,15 @@ static shuf_status fill_buffer(shuf *daemon, struct daemon_shuffle *s)
  * The next attempt releases the buffer, and shuf_close() ends all leases. */
 static shuf_status shuffle_once(shuf *daemon, struct daemon_shuffle *s, shuf_lease **shuffled)
 {
-    shuf_status status = shuf_buffer_take(daemon, s->run->array.bytes, NULL, &s->buffer);
+    const shuf_request buffer = {.kind = SHUF_BUFFER, .bytes = s->run->array.bytes};
+    shuf_request shuffle = {.kind = SHUF_RECORDS, .records = s->run->records};
+    shuf_status status = shuf_lease_take(daemon, &buffer, NULL, &s->buffer);
     if (status == SHUF_OK)
         status = fill_buffer(daemon, s);
     shuf__progress_phase("computing", 0);
+    shuffle.records.input = s->buffer;
     if (status == SHUF_OK && s->code == EX_OK)
-        status = shuf_shuffle_lease(daemon, &s->run->records, s->buffer, NULL, shuffled);
+        status = shuf_lease_take(daemon, &shuffle, NULL, shuffled);
     return status == SHUF_OK ? shuf_lease_release(daemon, &s->buffer) : status;
 }
 

@@ -53,7 +53,7 @@ static void print_moments(const shuf_moments *m, shuf_dtype dtype, FILE *to)
 
 static bool has_moments(const struct shuf__summary *s)
 {
-    return s->options->numbers && s->options->numbers->moments;
+    return shuf__wants_moments(s->options->request);
 }
 
 static const char *plural(uint64_t count)
@@ -121,8 +121,9 @@ static json_t *value_to_json(const struct shuf__summary *s, uint64_t bits)
     const shuf_dtype dtype = s->result->shape.dtype;
     if (shuf__value_is_fraction(dtype))
         return json_real(shuf__value_of(dtype, bits));
-    return s->options->numbers && dtype == SHUF_U64 ? shuf__json_decimal_string(bits)
-                                                    : json_integer((json_int_t)bits);
+    return s->options->request->kind == SHUF_NUMBERS && dtype == SHUF_U64
+               ? shuf__json_decimal_string(bits)
+               : json_integer((json_int_t)bits);
 }
 
 static void samples_to_json(json_t *object, const char *key, const struct shuf__summary *s,
@@ -201,7 +202,8 @@ static void add_result(json_t *object, const struct shuf__summary *s)
 
 static void print_object(const struct shuf__summary *s, json_t *object, FILE *to)
 {
-    (s->options->numbers ? shuf__json_print_exact : shuf__json_print)(object, to);
+    (s->options->request->kind == SHUF_NUMBERS ? shuf__json_print_exact : shuf__json_print)(object,
+                                                                                            to);
 }
 
 void shuf__summary_json(const struct shuf__summary *s, FILE *to)

@@ -76,7 +76,7 @@ static const struct argp_option uniform_table[] = {
 };
 
 struct parse {
-    shuf_numbers *numbers;
+    shuf_request *request;
     struct shuf__output_options *output;
     unsigned given; /* BIT(key) of each option seen */
 };
@@ -127,8 +127,8 @@ static void check_draw_given(struct argp_state *state, unsigned given)
 static bool has_summary(const struct parse *parse)
 {
     const struct shuf__output_options *options = parse->output;
-    return !options->prefetch &&
-           (options->daemon.json || !shuf__writes_to_stdout(options) || parse->numbers->moments);
+    return !options->prefetch && (options->daemon.json || !shuf__writes_to_stdout(options) ||
+                                  parse->request->numbers.moments);
 }
 
 static void finish_draw(struct argp_state *state, struct parse *parse)
@@ -136,15 +136,14 @@ static void finish_draw(struct argp_state *state, struct parse *parse)
     struct shuf__output_options *options = parse->output;
     char message[256];
     check_draw_given(state, parse->given);
-    shuf_status status =
-        shuf_numbers_shape(parse->numbers, &options->shape, message, sizeof message);
+    shuf_status status = shuf_shape_of(parse->request, &options->shape, message, sizeof message);
     if (status != SHUF_OK)
         shuf__option_fail(state, shuf__exit_code(status), "%s", message);
-    options->numbers = parse->numbers;
+    options->request = parse->request;
     shuf__output_options_complete(state, options);
-    if (options->prefetch && parse->numbers->moments)
+    if (options->prefetch && parse->request->numbers.moments)
         shuf__option_refuse_both(state, "--prefetch", "--summary");
-    parse->numbers->fingerprint = has_summary(parse);
+    parse->request->numbers.fingerprint = has_summary(parse);
 }
 
 static void read_dtype_option(struct argp_state *state, const char *text, shuf_numbers *numbers)
@@ -179,7 +178,7 @@ static void refuse_foreign(struct argp_state *state, int key)
 static error_t parse_draw_option(int key, char *text, struct argp_state *state)
 {
     struct parse *parse = state->input;
-    shuf_numbers *numbers = parse->numbers;
+    shuf_numbers *numbers = &parse->request->numbers;
     if (key == ARGP_KEY_INIT)
         state->child_inputs[0] = parse->output;
     if (key == ARGP_KEY_END)
@@ -210,11 +209,11 @@ static error_t parse_draw_option(int key, char *text, struct argp_state *state)
     "give the same values on every machine. With --out -, standard output has only the values; " \
     "--json and --summary then print on standard error.\n"
 
-void shuf__draw_options(int argc, char **argv, shuf_numbers *numbers,
+void shuf__draw_options(int argc, char **argv, shuf_request *request,
                         struct shuf__output_options *options)
 {
     static const struct argp_child children[] = {{&shuf__output_argp, 0, NULL, 4}, {0}};
-    const bool gauss = numbers->distribution == SHUF_GAUSS;
+    const bool gauss = request->numbers.distribution == SHUF_GAUSS;
     const struct argp argp = {
         .children = children,
         .options = gauss ? gauss_table : uniform_table,
@@ -227,8 +226,8 @@ void shuf__draw_options(int argc, char **argv, shuf_numbers *numbers,
                 : "Computes uniformly distributed random numbers. Prints a summary, or writes the "
                   "values with --out." NOTES,
     };
-    struct parse parse = {.numbers = numbers, .output = options};
-    numbers->std = gauss;
+    struct parse parse = {.request = request, .output = options};
+    request->numbers.std = gauss;
     *options = (struct shuf__output_options){0};
     shuf__options_parse(&argp, argc, argv, &parse);
 }
@@ -237,9 +236,9 @@ void shuf__draw_options(int argc, char **argv, shuf_numbers *numbers,
 
 static int run_draw(int argc, char **argv, shuf_distribution distribution)
 {
-    shuf_numbers numbers = {.distribution = distribution};
+    shuf_request request = {.kind = SHUF_NUMBERS, .numbers = {.distribution = distribution}};
     struct shuf__output_options options;
-    shuf__draw_options(argc, argv, &numbers, &options);
+    shuf__draw_options(argc, argv, &request, &options);
     return shuf__run_request(&options);
 }
 

@@ -369,10 +369,10 @@ static int check_permutation_n(const shuf_permutation *permutation)
 {
     char message[256];
     shuf_shape shape;
-    shuf_permutation one = *permutation;
-    one.view = SHUF_VIEW_SLICE;
-    one.count = one.stride = 1;
-    shuf_status status = shuf_permutation_shape(&one, &shape, message, sizeof message);
+    shuf_request one = {.permutation = *permutation};
+    one.permutation.view = SHUF_VIEW_SLICE;
+    one.permutation.count = one.permutation.stride = 1;
+    shuf_status status = shuf_shape_of(&one, &shape, message, sizeof message);
     return status ? shuf__fail_with(shuf__exit_code(status), "%s", message) : EX_OK;
 }
 

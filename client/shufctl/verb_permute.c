@@ -69,7 +69,7 @@ static const struct argp_option option_table[] = {
 };
 
 struct parse {
-    shuf_permutation *permutation;
+    shuf_request *request;
     struct shuf__output_options *output;
     unsigned given; /* BIT(key) of each option seen */
 };
@@ -173,16 +173,15 @@ static void finish_permute(struct argp_state *state, struct parse *parse)
 {
     struct shuf__output_options *options = parse->output;
     char message[256];
-    check_permute_given(state, parse->permutation, parse->given);
-    options->is_empty_rest = complete_view(parse->permutation, parse->given);
-    shuf_status status =
-        shuf_permutation_shape(parse->permutation, &options->shape, message, sizeof message);
+    check_permute_given(state, &parse->request->permutation, parse->given);
+    options->is_empty_rest = complete_view(&parse->request->permutation, parse->given);
+    shuf_status status = shuf_shape_of(parse->request, &options->shape, message, sizeof message);
     if (status != SHUF_OK)
         shuf__option_fail(state, shuf__exit_code(status), "%s", message);
-    options->permutation = parse->permutation;
+    options->request = parse->request;
     options->batch = parse->given & BIT(KEY_EPOCHS);
     shuf__output_options_complete(state, options);
-    parse->permutation->fingerprint =
+    parse->request->permutation.fingerprint =
         !options->prefetch &&
         (options->daemon.json || !shuf__writes_to_stdout(options)); /* only if it is printed */
 }
@@ -258,9 +257,9 @@ static error_t parse_permute_option(int key, char *text, struct argp_state *stat
     if (key < KEY_N || key >= KEYS_END)
         return key == ARGP_KEY_END ? 0 : ARGP_ERR_UNKNOWN;
     parse->given |= BIT(key);
-    uint64_t *number = permutation_number(parse->permutation, key);
+    uint64_t *number = permutation_number(&parse->request->permutation, key);
     if (!number)
-        return parse_permute_word(key, text, state, parse->permutation);
+        return parse_permute_word(key, text, state, &parse->request->permutation);
     if (key == KEY_N)
         shuf__option_number_in(state, "--n", text, 1, SHUF__N_MAX, number);
     else
@@ -268,7 +267,7 @@ static error_t parse_permute_option(int key, char *text, struct argp_state *stat
     return 0;
 }
 
-void shuf__permute_options(int argc, char **argv, shuf_permutation *permutation,
+void shuf__permute_options(int argc, char **argv, shuf_request *request,
                            struct shuf__output_options *options)
 {
     static const struct argp_child children[] = {{&shuf__output_argp, 0, NULL, 6}, {0}};
@@ -283,8 +282,8 @@ void shuf__permute_options(int argc, char **argv, shuf_permutation *permutation,
                "--out -, standard output has only the values; --json then prints the summary on "
                "standard error.\n",
     };
-    struct parse parse = {.permutation = permutation, .output = options};
-    *permutation = (shuf_permutation){0};
+    struct parse parse = {.request = request, .output = options};
+    *request = (shuf_request){.kind = SHUF_PERMUTATION};
     *options = (struct shuf__output_options){0};
     shuf__options_parse(&argp, argc, argv, &parse);
 }
@@ -293,8 +292,8 @@ void shuf__permute_options(int argc, char **argv, shuf_permutation *permutation,
 
 int shuf__verb_permute(int argc, char **argv)
 {
-    shuf_permutation permutation;
+    shuf_request request;
     struct shuf__output_options options;
-    shuf__permute_options(argc, argv, &permutation, &options);
+    shuf__permute_options(argc, argv, &request, &options);
     return shuf__run_request(&options);
 }

@@ -9,7 +9,7 @@
 
 /* Sets *options to the request *permutation. Ends the process as argp does: 0 after --help, 64 with
  * one line on a wrong option. */
-void shuf__permute_options(int argc, char **argv, shuf_permutation *permutation,
+void shuf__permute_options(int argc, char **argv, shuf_request *request,
                            struct shuf__output_options *options);
 
 #endif

@@ -121,8 +121,8 @@ static void print_shuffle_summary(const struct shuffle *s)
 static shuf_status check_algorithm(shuf *daemon, const char *name)
 {
     uint32_t value;
-    const shuf_permutation one = {.algorithm = name, .n = 1};
-    return name ? shuf_permute(daemon, &one, &value, sizeof value, NULL) : SHUF_OK;
+    const shuf_request one = {.permutation = {.algorithm = name, .n = 1}};
+    return name ? shuf_copy(daemon, &one, &value, sizeof value, NULL) : SHUF_OK;
 }
 
 /* Writes an array of no bytes as it is. The daemon only checks the other options, by a permutation
@@ -131,12 +131,12 @@ static int write_empty(shuf *daemon, struct shuf__shuffle_run *run)
 {
     uint32_t value;
     const shuf_records *records = &run->records;
-    const shuf_permutation one = {.algorithm = records->algorithm,
-                                  .n = 1,
-                                  .seed = records->seed,
-                                  .key = records->key,
-                                  .epoch = records->epoch};
-    const shuf_status status = shuf_permute(daemon, &one, &value, sizeof value, &run->result);
+    const shuf_request one = {.permutation = {.algorithm = records->algorithm,
+                                              .n = 1,
+                                              .seed = records->seed,
+                                              .key = records->key,
+                                              .epoch = records->epoch}};
+    const shuf_status status = shuf_copy(daemon, &one, &value, sizeof value, &run->result);
     run->result.device_ns = 0;
     return status == SHUF_OK ? shuf__shuffle_begin_output(run)
                              : shuf__fail_call(daemon, status, &run->options->daemon);

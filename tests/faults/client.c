@@ -15,7 +15,7 @@
 
 enum { TIMEOUT_MS = 5000, FAILED = 2, WRONG = 3 };
 
-const shuf_permutation permutation = {.n = N, .seed = SEED, .dtype = SHUF_U32};
+const shuf_request permutation = {.permutation = {.n = N, .seed = SEED, .dtype = SHUF_U32}};
 const shuf_records records = {.n = N, .record = RECORD, .seed = SEED};
 static int result;
 

@@ -21,7 +21,7 @@ _Noreturn void wrong(const char *what);
 bool succeeded(shuf *h, shuf_status status, const char *what);
 
 /* The permutation of most requests: [0, N) with SEED, as u32. */
-extern const shuf_permutation permutation;
+extern const shuf_request permutation;
 void check_values(const uint32_t *values, uint32_t n, const char *what);
 void check_permutation(const uint32_t *values, const char *what);
 

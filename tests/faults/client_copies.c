@@ -31,7 +31,7 @@ static void permute(shuf *h)
 {
     uint32_t values[N];
     shuf_result facts;
-    if (succeeded(h, shuf_permute(h, &permutation, values, sizeof values, &facts), "permute"))
+    if (succeeded(h, shuf_copy(h, &permutation, values, sizeof values, &facts), "permute"))
         check_permutation(values, "permute");
 }
 
@@ -40,8 +40,9 @@ static void permute_in_lane(shuf *h)
 {
     static uint64_t values[LATE_N];
     uint64_t sum = 0;
-    const shuf_permutation request = {.n = LATE_N, .algorithm = "philox24", .dtype = SHUF_U64};
-    if (!succeeded(h, shuf_permute(h, &request, values, sizeof values, NULL), "permute in a lane"))
+    const shuf_request request = {
+        .permutation = {.n = LATE_N, .algorithm = "philox24", .dtype = SHUF_U64}};
+    if (!succeeded(h, shuf_copy(h, &request, values, sizeof values, NULL), "permute in a lane"))
         return;
     for (size_t i = 0; i < LATE_N; i++)
         sum += values[i];
@@ -53,7 +54,7 @@ static void permute_each(shuf *h)
 {
     static struct received r;
     r.size = 0;
-    if (!succeeded(h, shuf_permute_each(h, &permutation, receive, &r, NULL), "permute each"))
+    if (!succeeded(h, shuf_each(h, &permutation, receive, &r, NULL), "permute each"))
         return;
     if (r.size != N * sizeof(uint32_t))
         wrong("the size of permute each");
@@ -64,7 +65,7 @@ static void permute_each(shuf *h)
 static void summarize(shuf *h)
 {
     shuf_result facts;
-    const shuf_permutation request = {.n = SUMMARY_N, .seed = SEED};
+    const shuf_request request = {.permutation = {.n = SUMMARY_N, .seed = SEED}};
     const shuf_primefold f = shuf_primefold_make(SUMMARY_N, SEED, 0);
     if (!succeeded(h, shuf_summarize(h, &request, &facts), "summarize"))
         return;
@@ -80,8 +81,8 @@ static void look_up(shuf *h)
     const uint64_t at[2] = {5, 999};
     uint64_t found[2];
     const shuf_primefold f = shuf_primefold_make(N, SEED, 0);
-    const shuf_permutation request = {.n = N, .seed = SEED};
-    if (!succeeded(h, shuf_index(h, &request, SHUF_FORWARD, at, 2, found), "index"))
+    const shuf_request request = {.permutation = {.n = N, .seed = SEED}};
+    if (!succeeded(h, shuf_index(h, &request.permutation, SHUF_FORWARD, at, 2, found), "index"))
         return;
     for (int i = 0; i < 2; i++)
         if (found[i] != shuf_primefold_forward(&f, at[i]))
@@ -93,17 +94,20 @@ static void look_up_by_rank_index(shuf *h)
 {
     const uint64_t at = 999;
     uint64_t found, back;
-    const shuf_permutation request = {.n = N, .algorithm = "philox24"};
-    if (succeeded(h, shuf_index(h, &request, SHUF_FORWARD, &at, 1, &found), "rank index") &&
-        succeeded(h, shuf_index(h, &request, SHUF_INVERSE, &found, 1, &back), "rank index") &&
+    const shuf_request request = {.permutation = {.n = N, .algorithm = "philox24"}};
+    if (succeeded(h, shuf_index(h, &request.permutation, SHUF_FORWARD, &at, 1, &found),
+                  "rank index") &&
+        succeeded(h, shuf_index(h, &request.permutation, SHUF_INVERSE, &found, 1, &back),
+                  "rank index") &&
         back != at)
         wrong("rank index");
 }
 
 /* ---- Numbers ------------------------------------------------------------------------- */
 
-static const shuf_numbers numbers = {
-    .distribution = SHUF_UNIFORM, .count = N, .seed = 1, .dtype = SHUF_F64};
+static const shuf_request numbers = {
+    .kind = SHUF_NUMBERS,
+    .numbers = {.distribution = SHUF_UNIFORM, .count = N, .seed = 1, .dtype = SHUF_F64}};
 
 static void check_uniform(const double *values, const char *what)
 {
@@ -115,7 +119,7 @@ static void check_uniform(const double *values, const char *what)
 static void draw(shuf *h)
 {
     double values[N];
-    if (succeeded(h, shuf_draw(h, &numbers, values, sizeof values, NULL), "draw"))
+    if (succeeded(h, shuf_copy(h, &numbers, values, sizeof values, NULL), "draw"))
         check_uniform(values, "draw");
 }
 
@@ -123,7 +127,7 @@ static void draw_each(shuf *h)
 {
     static struct received r;
     r.size = 0;
-    if (!succeeded(h, shuf_draw_each(h, &numbers, receive, &r, NULL), "draw each"))
+    if (!succeeded(h, shuf_each(h, &numbers, receive, &r, NULL), "draw each"))
         return;
     if (r.size != sizeof r.bytes)
         wrong("the size of draw each");
@@ -133,9 +137,13 @@ static void draw_each(shuf *h)
 static void summarize_numbers(shuf *h)
 {
     shuf_result facts;
-    const shuf_numbers request = {
-        .distribution = SHUF_UNIFORM, .count = N, .seed = 1, .dtype = SHUF_F64, .moments = true};
-    if (succeeded(h, shuf_draw_summary(h, &request, &facts), "draw summary") &&
+    const shuf_request request = {.kind = SHUF_NUMBERS,
+                                  .numbers = {.distribution = SHUF_UNIFORM,
+                                              .count = N,
+                                              .seed = 1,
+                                              .dtype = SHUF_F64,
+                                              .moments = true}};
+    if (succeeded(h, shuf_summarize(h, &request, &facts), "draw summary") &&
         !(facts.moments.mean > 0.4 && facts.moments.mean < 0.6))
         wrong("draw summary");
 }
@@ -170,9 +178,11 @@ static void exchange(shuf *h)
     enum { IN = 600, OUT = 500, LISTS = 4 };
     static const uint64_t input[] = {IN, N - IN}, output[] = {OUT, N - OUT};
     static uint32_t plan[LISTS + IN + OUT];
-    const shuf_ranks ranks = {.n = N, .seed = SEED, .world = 2, .input = input, .output = output};
+    const shuf_request ranks = {
+        .kind = SHUF_RANKS,
+        .ranks = {.n = N, .seed = SEED, .world = 2, .input = input, .output = output}};
     shuf_primefold f = shuf_primefold_make(N, SEED, 0);
-    if (!succeeded(h, shuf_exchange(h, &ranks, plan, sizeof plan, NULL), "exchange"))
+    if (!succeeded(h, shuf_copy(h, &ranks, plan, sizeof plan, NULL), "exchange"))
         return;
     shuf_primefold_make_inverse(&f);
     for (uint32_t i = 0; i < IN; i++)
@@ -197,17 +207,18 @@ static void ask(shuf *h)
 void use_key(shuf *h)
 {
     static const shuf_key bits = {{UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)}};
-    const shuf_permutation request = {.n = N, .key = "alpha", .dtype = SHUF_U32};
+    const shuf_request request = {.permutation = {.n = N, .key = "alpha", .dtype = SHUF_U32}};
     const shuf_primefold f = shuf_primefold_make_keyed(N, bits, 0);
     uint32_t values[N];
     const uint64_t at = 5;
     uint64_t found;
-    if (succeeded(h, shuf_permute(h, &request, values, sizeof values, NULL), "key"))
+    if (succeeded(h, shuf_copy(h, &request, values, sizeof values, NULL), "key"))
         for (uint32_t i = 0; i < N; i++)
             if (values[i] != shuf_primefold_forward(&f, i))
                 wrong("key");
-    const shuf_permutation looked_up = {.n = N, .key = "alpha"};
-    if (succeeded(h, shuf_index(h, &looked_up, SHUF_FORWARD, &at, 1, &found), "index with a key") &&
+    const shuf_request looked_up = {.permutation = {.n = N, .key = "alpha"}};
+    if (succeeded(h, shuf_index(h, &looked_up.permutation, SHUF_FORWARD, &at, 1, &found),
+                  "index with a key") &&
         found != shuf_primefold_forward(&f, at))
         wrong("index with a key");
 }

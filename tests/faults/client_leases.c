@@ -2,6 +2,7 @@
  *
  * The calls of fault_client that lease results, and the list of leases.
  */
+#include "../support/take.h"
 #include "client.h"
 
 enum { LARGE_N = 1 << 21 };
@@ -36,9 +37,9 @@ static void lease_copy(shuf *h)
 
 static void lease_prefetched(shuf *h)
 {
-    shuf_permutation request = permutation;
+    shuf_request request = permutation;
     shuf_lease *taken = NULL;
-    request.n = LARGE_N;
+    request.permutation.n = LARGE_N;
     succeeded(h, shuf_prefetch(h, &request, NULL), "prefetch");
     if (!succeeded(h, shuf_lease_take(h, &request, NULL, &taken), "lease after a prefetch"))
         return;
@@ -48,11 +49,13 @@ static void lease_prefetched(shuf *h)
 
 static void lease_numbers(shuf *h)
 {
-    const shuf_numbers numbers = {.distribution = SHUF_UNIFORM, .count = N, .dtype = SHUF_F64};
+    const shuf_request numbers = {
+        .kind = SHUF_NUMBERS,
+        .numbers = {.distribution = SHUF_UNIFORM, .count = N, .dtype = SHUF_F64}};
     shuf_lease *taken = NULL;
     double first;
-    succeeded(h, shuf_draw_prefetch(h, &numbers, NULL), "draw prefetch");
-    if (!succeeded(h, shuf_draw_lease(h, &numbers, NULL, &taken), "draw lease"))
+    succeeded(h, shuf_prefetch(h, &numbers, NULL), "draw prefetch");
+    if (!succeeded(h, shuf_lease_take(h, &numbers, NULL, &taken), "draw lease"))
         return;
     if (succeeded(h, shuf_lease_read(h, taken, 0, sizeof first, &first), "lease read") &&
         !(first >= 0 && first < 1))
@@ -68,7 +71,7 @@ static void shuffle_buffer(shuf *h, const shuf_lease *buffer, const shuf_lease_o
     shuf_lease *shuffled = NULL;
     fill_records(in);
     if (!succeeded(h, shuf_lease_write(h, buffer, 0, sizeof in, in), "lease write") ||
-        !succeeded(h, shuf_shuffle_lease(h, &records, buffer, options, &shuffled), "shuffle lease"))
+        !succeeded(h, take_shuffle(h, &records, buffer, options, &shuffled), "shuffle lease"))
         return;
     if (succeeded(h, shuf_lease_read(h, shuffled, 0, sizeof out, out), "lease read"))
         check_shuffled(out, "shuffle lease");
@@ -78,7 +81,7 @@ static void shuffle_buffer(shuf *h, const shuf_lease *buffer, const shuf_lease_o
 static void use_buffer(shuf *h, const shuf_lease_options *options)
 {
     shuf_lease *buffer = NULL;
-    if (!succeeded(h, shuf_buffer_take(h, N * RECORD, options, &buffer), "buffer"))
+    if (!succeeded(h, take_buffer(h, N * RECORD, options, &buffer), "buffer"))
         return;
     shuffle_buffer(h, buffer, options);
     release(h, &buffer);
@@ -112,10 +115,11 @@ static void check_one_sided(const uint32_t *plan)
 
 static void lease_one_sided(shuf *h)
 {
-    const shuf_ranks ranks = {.n = N, .seed = SEED, .rank = 1, .world = 2, .part = 65536};
+    const shuf_request ranks = {
+        .kind = SHUF_RANKS, .ranks = {.n = N, .seed = SEED, .rank = 1, .world = 2, .part = 65536}};
     shuf_lease *plan = NULL;
-    succeeded(h, shuf_exchange_prefetch(h, &ranks, NULL), "exchange prefetch");
-    if (!succeeded(h, shuf_exchange_lease(h, &ranks, NULL, &plan), "one-sided exchange"))
+    succeeded(h, shuf_prefetch(h, &ranks, NULL), "exchange prefetch");
+    if (!succeeded(h, shuf_lease_take(h, &ranks, NULL, &plan), "one-sided exchange"))
         return;
     check_one_sided(plan->data);
     release(h, &plan);
@@ -151,7 +155,7 @@ static void list(shuf *h)
 static void lease_of_device(shuf *h, shuf_transport transport)
 {
     static uint32_t values[LARGE_N];
-    const shuf_permutation request = {.n = LARGE_N, .seed = SEED, .dtype = SHUF_U32};
+    const shuf_request request = {.permutation = {.n = LARGE_N, .seed = SEED, .dtype = SHUF_U32}};
     const shuf_lease_options options = {.transports = transport};
     const char *name = shuf_transport_name(transport);
     shuf_lease *taken = NULL;

@@ -88,11 +88,11 @@ error_t __wrap_argp_parse(const struct argp *argp, int argc, char **argv, unsign
 
 /* ---- The verbs --------------------------------------------------------------------- */
 
-static void check_permutation(const shuf_permutation *permutation)
+static void check_permutation(const shuf_request *permutation)
 {
     shuf_shape shape;
     char message[SHUF__ERROR_TEXT];
-    if (shuf_permutation_shape(permutation, &shape, message, sizeof message) == SHUF_OK)
+    if (shuf_shape_of(permutation, &shape, message, sizeof message) == SHUF_OK)
         return;
     dprintf(2, "%s\n", message);
     abort();
@@ -100,7 +100,7 @@ static void check_permutation(const shuf_permutation *permutation)
 
 static void permute(int argc, char **argv)
 {
-    static shuf_permutation permutation;
+    static shuf_request permutation;
     static struct shuf__output_options options;
     shuf__permute_options(argc, argv, &permutation, &options);
     check_permutation(&permutation);
@@ -108,13 +108,13 @@ static void permute(int argc, char **argv)
 
 static void draw(int argc, char **argv, shuf_distribution distribution)
 {
-    static shuf_numbers numbers;
+    static shuf_request numbers;
     static struct shuf__output_options options;
     shuf_shape shape;
     char message[SHUF__ERROR_TEXT];
-    numbers = (shuf_numbers){.distribution = distribution};
+    numbers = (shuf_request){.kind = SHUF_NUMBERS, .numbers = {.distribution = distribution}};
     shuf__draw_options(argc, argv, &numbers, &options);
-    if (shuf_numbers_shape(&numbers, &shape, message, sizeof message) == SHUF_OK)
+    if (shuf_shape_of(&numbers, &shape, message, sizeof message) == SHUF_OK)
         return;
     dprintf(2, "%s\n", message);
     abort();
@@ -136,9 +136,9 @@ static void look_up(int argc, char **argv)
 {
     shuf__index_options(argc, argv, &index_options);
     /* A few look-ups are valid also if all values would be too many for a result. */
-    shuf_permutation value = index_options.permutation;
-    value.view = SHUF_VIEW_SLICE;
-    value.count = value.stride = 1;
+    shuf_request value = {.permutation = index_options.permutation};
+    value.permutation.view = SHUF_VIEW_SLICE;
+    value.permutation.count = value.permutation.stride = 1;
     check_permutation(&value);
     fuzz_require(index_options.read_places || index_options.places.count > 0);
 }

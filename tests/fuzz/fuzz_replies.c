@@ -6,6 +6,7 @@
  * and send(). So the client reads these bytes on its first connection, one reply for each request.
  * Later connections fail.
  */
+#include "../support/take.h"
 #include "fuzz.h"
 #include "message.h"
 #include "shuf.h"
@@ -200,9 +201,11 @@ static void start_daemon(const uint8_t *data, size_t size)
 
 /* ---- The calls ----------------------------------------------------------------------- */
 
-static const shuf_permutation permutation = {.n = N, .seed = 7, .dtype = SHUF_U32};
-static const shuf_numbers numbers = {
-    .distribution = SHUF_GAUSS, .count = N, .std = 1, .dtype = SHUF_F32, .moments = true};
+static const shuf_request permutation = {.permutation = {.n = N, .seed = 7, .dtype = SHUF_U32}};
+static const shuf_request numbers = {
+    .kind = SHUF_NUMBERS,
+    .numbers = {
+        .distribution = SHUF_GAUSS, .count = N, .std = 1, .dtype = SHUF_F32, .moments = true}};
 static shuf_result result;
 
 static void observe(void *context, shuf_event event, uint64_t done, uint64_t all)
@@ -224,7 +227,7 @@ static shuf_status permute(shuf *h)
 {
     uint32_t *out = malloc(N * sizeof *out);
     fuzz_require(out != NULL);
-    const shuf_status status = shuf_permute(h, &permutation, out, N * sizeof *out, &result);
+    const shuf_status status = shuf_copy(h, &permutation, out, N * sizeof *out, &result);
     free(out);
     return status;
 }
@@ -232,7 +235,7 @@ static shuf_status permute(shuf *h)
 static shuf_status permute_each(shuf *h)
 {
     size_t count = 0;
-    const shuf_status status = shuf_permute_each(h, &permutation, count_bytes, &count, &result);
+    const shuf_status status = shuf_each(h, &permutation, count_bytes, &count, &result);
     fuzz_require(status != SHUF_OK || count == 4 * N);
     fuzz_require(count <= 4 * N);
     return status;
@@ -247,23 +250,23 @@ static shuf_status draw(shuf *h)
 {
     float *out = malloc(N * sizeof *out);
     fuzz_require(out != NULL);
-    const shuf_status status = shuf_draw(h, &numbers, out, N * sizeof *out, &result);
+    const shuf_status status = shuf_copy(h, &numbers, out, N * sizeof *out, &result);
     free(out);
     return status;
 }
 
 static shuf_status draw_summary(shuf *h)
 {
-    return shuf_draw_summary(h, &numbers, &result);
+    return shuf_summarize(h, &numbers, &result);
 }
 
 static shuf_status look_up(shuf *h)
 {
-    const shuf_permutation whole = {.n = N, .seed = 7};
+    const shuf_request whole = {.permutation = {.n = N, .seed = 7}};
     const uint64_t at[3] = {1, 99, 50};
     uint64_t *out = malloc(sizeof at);
     fuzz_require(out != NULL);
-    const shuf_status status = shuf_index(h, &whole, SHUF_FORWARD, at, 3, out);
+    const shuf_status status = shuf_index(h, &whole.permutation, SHUF_FORWARD, at, 3, out);
     for (int i = 0; i < 3; i++)
         fuzz_require(status != SHUF_OK || out[i] < N);
     free(out);
@@ -340,7 +343,7 @@ static shuf_status metrics(shuf *h)
 static shuf_status buffer(shuf *h)
 {
     shuf_lease *taken = NULL;
-    const shuf_status status = shuf_buffer_take(h, BLOCK, NULL, &taken);
+    const shuf_status status = take_buffer(h, BLOCK, NULL, &taken);
     return use_lease(h, status, taken);
 }
 
@@ -351,7 +354,7 @@ static shuf_status shuffle_lease(shuf *h)
     shuf_status status = shuf_lease_take(h, &permutation, NULL, &input);
     if (status != SHUF_OK)
         return status;
-    status = shuf_shuffle_lease(h, &records, input, NULL, &taken);
+    status = take_shuffle(h, &records, input, NULL, &taken);
     use_lease(h, status, taken);
     return shuf_lease_release(h, &input);
 }
@@ -360,7 +363,7 @@ static shuf_status inline_buffer(shuf *h)
 {
     const shuf_lease_options options = {.transports = SHUF_INLINE};
     shuf_lease *taken = NULL;
-    const shuf_status status = shuf_buffer_take(h, BLOCK, &options, &taken);
+    const shuf_status status = take_buffer(h, BLOCK, &options, &taken);
     if (status != SHUF_OK)
         return status;
     shuf_lease_write(h, taken, 8, 6, "values");

@@ -6,6 +6,7 @@
  *
  *     soak_client SOCKET SLOT SEED ROLE [SHUFCTL]
  */
+#include "../support/take.h"
 #include "shuf.h"
 #include "shuf/gauss.h"
 #include "shuf/primefold.h"
@@ -84,31 +85,32 @@ static void count(uint64_t begin_ns)
         slot->worst_ns = ns;
 }
 
-static shuf_permutation random_permutation(uint64_t most)
+static shuf_request random_permutation(uint64_t most)
 {
     /* few seeds, so that clients of a user share results */
-    return (shuf_permutation){
-        .n = 1 + random_below(most), .seed = random_below(8), .dtype = SHUF_U32};
+    return (shuf_request){
+        .permutation = {.n = 1 + random_below(most), .seed = random_below(8), .dtype = SHUF_U32}};
 }
 
-static bool is_value(const shuf_primefold *f, const uint32_t *values, const shuf_permutation *p,
+static bool is_value(const shuf_primefold *f, const uint32_t *values, const shuf_request *p,
                      uint64_t i, const char *call)
 {
     slot->values++;
     if (values[i] == shuf_primefold_forward(f, i))
         return true;
-    wrong(call, p->n, p->seed, i);
+    wrong(call, p->permutation.n, p->permutation.seed, i);
     return false;
 }
 
 /* Compares all values of a small permutation, and some of a large one. */
-static void compare(const uint32_t *values, const shuf_permutation *p, const char *call)
+static void compare(const uint32_t *values, const shuf_request *p, const char *call)
 {
-    const shuf_primefold f = shuf_primefold_make(p->n, p->seed, p->epoch);
-    const bool all = p->n <= MOST_VALUES;
-    const uint64_t number = all ? p->n : CHECKED;
+    const shuf_primefold f =
+        shuf_primefold_make(p->permutation.n, p->permutation.seed, p->permutation.epoch);
+    const bool all = p->permutation.n <= MOST_VALUES;
+    const uint64_t number = all ? p->permutation.n : CHECKED;
     for (uint64_t i = 0; i < number; i++)
-        if (!is_value(&f, values, p, all ? i : random_below(p->n), call))
+        if (!is_value(&f, values, p, all ? i : random_below(p->permutation.n), call))
             return;
 }
 
@@ -117,9 +119,9 @@ static void compare(const uint32_t *values, const shuf_permutation *p, const cha
 static void copy_permutation(void)
 {
     static uint32_t values[MOST_VALUES];
-    const shuf_permutation p = random_permutation(MOST_VALUES);
+    const shuf_request p = random_permutation(MOST_VALUES);
     const uint64_t begin = now_ns();
-    if (succeeded(shuf_permute(handle, &p, values, sizeof values, NULL), "permute")) {
+    if (succeeded(shuf_copy(handle, &p, values, sizeof values, NULL), "permute")) {
         count(begin);
         compare(values, &p, "permute");
     }
@@ -128,10 +130,11 @@ static void copy_permutation(void)
 static void copy_small(void)
 {
     static uint32_t values[1000];
-    const shuf_permutation p = {
-        .n = 1000, .seed = random_below(UINT64_MAX), .epoch = 3, .dtype = SHUF_U32};
+    const shuf_request p = {
+        .permutation = {
+            .n = 1000, .seed = random_below(UINT64_MAX), .epoch = 3, .dtype = SHUF_U32}};
     const uint64_t begin = now_ns();
-    if (succeeded(shuf_permute(handle, &p, values, sizeof values, NULL), "permute")) {
+    if (succeeded(shuf_copy(handle, &p, values, sizeof values, NULL), "permute")) {
         count(begin);
         compare(values, &p, "permute");
     }
@@ -140,21 +143,23 @@ static void copy_small(void)
 static void copy_numbers(void)
 {
     static double values[CHECKED];
-    const shuf_numbers r = {.distribution = SHUF_GAUSS,
-                            .seed = random_below(8),
-                            .offset = random_below(UINT64_C(1) << 40),
-                            .count = CHECKED,
-                            .std = 1,
-                            .dtype = SHUF_F64};
-    const shuf_gauss g = shuf_gauss_make(r.seed, r.stream, r.mean, r.std);
+    const shuf_request r = {.kind = SHUF_NUMBERS,
+                            .numbers = {.distribution = SHUF_GAUSS,
+                                        .seed = random_below(8),
+                                        .offset = random_below(UINT64_C(1) << 40),
+                                        .count = CHECKED,
+                                        .std = 1,
+                                        .dtype = SHUF_F64}};
+    const shuf_gauss g =
+        shuf_gauss_make(r.numbers.seed, r.numbers.stream, r.numbers.mean, r.numbers.std);
     const uint64_t begin = now_ns();
-    if (!succeeded(shuf_draw(handle, &r, values, sizeof values, NULL), "draw"))
+    if (!succeeded(shuf_copy(handle, &r, values, sizeof values, NULL), "draw"))
         return;
     count(begin);
     slot->values += CHECKED;
     for (uint64_t i = 0; i < CHECKED; i++)
-        if (values[i] != shuf_gauss_f64(&g, r.offset + i)) {
-            wrong("draw", r.offset, r.seed, i);
+        if (values[i] != shuf_gauss_f64(&g, r.numbers.offset + i)) {
+            wrong("draw", r.numbers.offset, r.numbers.seed, i);
             return;
         }
 }
@@ -162,18 +167,19 @@ static void copy_numbers(void)
 static void look_up(void)
 {
     uint64_t at[LOOK_UPS], found[LOOK_UPS];
-    const shuf_permutation p = {.n = 1 + random_below(UINT64_C(1) << 50), .seed = random_below(8)};
-    const shuf_primefold f = shuf_primefold_make(p.n, p.seed, 0);
+    const shuf_request p = {
+        .permutation = {.n = 1 + random_below(UINT64_C(1) << 50), .seed = random_below(8)}};
+    const shuf_primefold f = shuf_primefold_make(p.permutation.n, p.permutation.seed, 0);
     const uint64_t begin = now_ns();
     for (int i = 0; i < LOOK_UPS; i++)
-        at[i] = random_below(p.n);
-    if (!succeeded(shuf_index(handle, &p, SHUF_FORWARD, at, LOOK_UPS, found), "index"))
+        at[i] = random_below(p.permutation.n);
+    if (!succeeded(shuf_index(handle, &p.permutation, SHUF_FORWARD, at, LOOK_UPS, found), "index"))
         return;
     count(begin);
     slot->values += LOOK_UPS;
     for (int i = 0; i < LOOK_UPS; i++)
         if (found[i] != shuf_primefold_forward(&f, at[i]))
-            wrong("index", p.n, p.seed, at[i]);
+            wrong("index", p.permutation.n, p.permutation.seed, at[i]);
 }
 
 static void shuffle(void)
@@ -207,7 +213,7 @@ static void copy(void)
 
 static void take_lease(shuf_lease **lease)
 {
-    const shuf_permutation p = random_permutation(random_below(4) ? MOST_VALUES : LARGE_VALUES);
+    const shuf_request p = random_permutation(random_below(4) ? MOST_VALUES : LARGE_VALUES);
     const uint64_t begin = now_ns();
     if (random_below(4) == 0)
         succeeded(shuf_prefetch(handle, &p, NULL), "prefetch");
@@ -232,10 +238,10 @@ static void shuffle_buffer(shuf_lease **lease)
     const shuf_primefold f = shuf_primefold_make(r.n, r.seed, 0);
     const uint64_t begin = now_ns();
     const shuf_lease_options mapped = {.transports = SHUF_MEMFD};
-    if (!succeeded(shuf_buffer_take(handle, 4 * r.n, &mapped, &buffer), "buffer"))
+    if (!succeeded(take_buffer(handle, 4 * r.n, &mapped, &buffer), "buffer"))
         return;
     fill(buffer->buffer, r.n);
-    const shuf_status status = shuf_shuffle_lease(handle, &r, buffer, &mapped, lease);
+    const shuf_status status = take_shuffle(handle, &r, buffer, &mapped, lease);
     /* If the daemon of the buffer is lost, the header promises this status. */
     if (status == SHUF_NO_DAEMON)
         slot->cancelled++;
@@ -269,7 +275,7 @@ static void lease(void)
 /* ---- a reader in a hurry, and one without ----------------------------------------- */
 
 struct reading {
-    shuf_permutation request;
+    shuf_request request;
     shuf_primefold f;
     uint64_t position, chunks; /* `chunks`: the number that it wants */
     unsigned pause_us;
@@ -283,7 +289,7 @@ static bool read_chunk(void *context, const void *bytes, size_t size)
     for (int i = 0; i < 16; i++, slot->values++) {
         const uint64_t at = random_below(number);
         if (values[at] != shuf_primefold_forward(&r->f, r->position + at))
-            wrong("chunk", r->request.n, r->request.seed, r->position + at);
+            wrong("chunk", r->request.permutation.n, r->request.permutation.seed, r->position + at);
     }
     r->position += number;
     usleep(r->pause_us);
@@ -293,11 +299,12 @@ static bool read_chunk(void *context, const void *bytes, size_t size)
 static void read_in_chunks(uint64_t chunks, unsigned pause_us)
 {
     const uint64_t begin = now_ns();
-    struct reading r = {.request = {.n = LARGE_VALUES, .seed = random_below(8), .dtype = SHUF_U32},
-                        .chunks = chunks,
-                        .pause_us = pause_us};
-    r.f = shuf_primefold_make(r.request.n, r.request.seed, 0);
-    const shuf_status status = shuf_permute_each(handle, &r.request, read_chunk, &r, NULL);
+    struct reading r = {
+        .request = {.permutation = {.n = LARGE_VALUES, .seed = random_below(8), .dtype = SHUF_U32}},
+        .chunks = chunks,
+        .pause_us = pause_us};
+    r.f = shuf_primefold_make(r.request.permutation.n, r.request.permutation.seed, 0);
+    const shuf_status status = shuf_each(handle, &r.request, read_chunk, &r, NULL);
     if (status == SHUF_CANCELLED && (r.chunks == 0 || slot_stop))
         slot->cancelled++;
     else if (succeeded(status, "chunks"))
@@ -314,14 +321,14 @@ static void give_up(void)
 {
     uint32_t values[4];
     const uint64_t n = UINT64_C(1) << 62;
-    const shuf_permutation p = {.algorithm = "philox24",
-                                .n = n - 1,
-                                .view = SHUF_VIEW_SLICE,
-                                .offset = n - 5,
-                                .count = 1,
-                                .stride = 1};
+    const shuf_request p = {.permutation = {.algorithm = "philox24",
+                                            .n = n - 1,
+                                            .view = SHUF_VIEW_SLICE,
+                                            .offset = n - 5,
+                                            .count = 1,
+                                            .stride = 1}};
     shuf_set_timeout(handle, IMPATIENCE_MS);
-    const shuf_status status = shuf_permute(handle, &p, values, sizeof values, NULL);
+    const shuf_status status = shuf_copy(handle, &p, values, sizeof values, NULL);
     shuf_set_timeout(handle, 0);
     if (status == SHUF_TIMEOUT)
         slot->cancelled++;
@@ -365,10 +372,10 @@ static void write_file(void)
 {
     static uint32_t values[MOST_VALUES + 1]; /* one more than the largest file has */
     char n[24], seed[24], path[32];
-    const shuf_permutation p = random_permutation(MOST_VALUES);
+    const shuf_request p = random_permutation(MOST_VALUES);
     const uint64_t begin = now_ns();
-    snprintf(n, sizeof n, "%" PRIu64, p.n);
-    snprintf(seed, sizeof seed, "%" PRIu64, p.seed);
+    snprintf(n, sizeof n, "%" PRIu64, p.permutation.n);
+    snprintf(seed, sizeof seed, "%" PRIu64, p.permutation.seed);
     /* the shufctl of a client that was killed may still write its own file */
     snprintf(path, sizeof path, "out.%d", (int)getpid());
     const char *const arguments[] = {shufctl,   "permute", "--n",   n,          "--seed",    seed,
@@ -377,8 +384,8 @@ static void write_file(void)
     if (!run(arguments))
         return;
     FILE *file = fopen(path, "re");
-    if (!file || fread(values, sizeof *values, p.n + 1, file) != p.n)
-        wrong("file", p.n, p.seed, 0);
+    if (!file || fread(values, sizeof *values, p.permutation.n + 1, file) != p.permutation.n)
+        wrong("file", p.permutation.n, p.permutation.seed, 0);
     else {
         count(begin);
         compare(values, &p, "file");

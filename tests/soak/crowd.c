@@ -63,9 +63,9 @@ static void compare(const uint32_t *values, uint64_t seed)
 static void request(shuf *handle, uint64_t seed)
 {
     uint32_t values[N];
-    const shuf_permutation p = {.n = N, .seed = seed, .dtype = SHUF_U32};
+    const shuf_request p = {.permutation = {.n = N, .seed = seed, .dtype = SHUF_U32}};
     const uint64_t begin = now_ns();
-    const shuf_status status = shuf_permute(handle, &p, values, sizeof values, NULL);
+    const shuf_status status = shuf_copy(handle, &p, values, sizeof values, NULL);
     add_sample(now_ns() - begin);
     if (status == SHUF_OK)
         compare(values, seed);

@@ -29,20 +29,21 @@ void client_expect(shuf *handle, shuf_status got, shuf_status expected, const ch
     assert_non_null(strstr(shuf_message(handle), words));
 }
 
-bool client_check(shuf *handle, const shuf_permutation *request)
+bool client_check(shuf *handle, const shuf_request *request)
 {
     shuf_shape shape;
     shuf_result result;
     uint64_t count;
-    if (shuf_permutation_shape(request, &shape, NULL, 0) != SHUF_OK)
+    if (shuf_shape_of(request, &shape, NULL, 0) != SHUF_OK)
         return false;
     uint64_t *values = expected_values(request, &count);
     void *out = malloc(shape.bytes + 1);
     bool right = out && count == shape.rows * shape.count && count * shape.width == shape.bytes &&
-                 shuf_permute(handle, request, out, shape.bytes, &result) == SHUF_OK &&
+                 shuf_copy(handle, request, out, shape.bytes, &result) == SHUF_OK &&
                  expected_equal(values, out, shape.width, count);
     if (!right)
-        fprintf(stderr, "n %llu: %s\n", (unsigned long long)request->n, shuf_message(handle));
+        fprintf(stderr, "n %llu: %s\n", (unsigned long long)request->permutation.n,
+                shuf_message(handle));
     free(values);
     free(out);
     return right;

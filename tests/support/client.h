@@ -17,6 +17,6 @@ void client_expect(shuf *handle, shuf_status got, shuf_status expected, const ch
 
 /* Requests the permutation into memory and compares all of it. Any thread or process may call
  * it. */
-bool client_check(shuf *handle, const shuf_permutation *request);
+bool client_check(shuf *handle, const shuf_request *request);
 
 #endif

@@ -52,42 +52,46 @@ static uint64_t *permutation_values(const char *algorithm, uint64_t n, uint64_t 
 
 /* Computes a shard as torch's DistributedSampler does: it pads or cuts the list of indices, and
  * takes every world-th index. Returns the part [step:step + count] of these. */
-static uint64_t select_shard(const shuf_permutation *request, const uint64_t *whole, uint64_t *out)
+static uint64_t select_shard(const shuf_request *request, const uint64_t *whole, uint64_t *out)
 {
-    uint64_t each = request->n / request->world, count = 0;
-    if (!request->drop_last && request->n % request->world != 0)
+    uint64_t each = request->permutation.n / request->permutation.world, count = 0;
+    if (!request->permutation.drop_last && request->permutation.n % request->permutation.world != 0)
         each++;
     uint64_t k = 0;
-    for (uint64_t i = request->rank; i < each * request->world; i += request->world, k++)
-        if (k >= request->step && (request->count == 0 || k < request->step + request->count))
-            out[count++] = whole[i % request->n];
+    for (uint64_t i = request->permutation.rank; i < each * request->permutation.world;
+         i += request->permutation.world, k++)
+        if (k >= request->permutation.step &&
+            (request->permutation.count == 0 ||
+             k < request->permutation.step + request->permutation.count))
+            out[count++] = whole[i % request->permutation.n];
     return count;
 }
 
-static uint64_t select_slice(const shuf_permutation *request, const uint64_t *whole, uint64_t *out)
+static uint64_t select_slice(const shuf_request *request, const uint64_t *whole, uint64_t *out)
 {
-    for (uint64_t i = 0; i < request->count; i++)
-        out[i] = whole[request->offset + i * request->stride];
-    return request->count;
+    for (uint64_t i = 0; i < request->permutation.count; i++)
+        out[i] = whole[request->permutation.offset + i * request->permutation.stride];
+    return request->permutation.count;
 }
 
-static uint64_t select_view(const shuf_permutation *request, const uint64_t *whole, uint64_t *out)
+static uint64_t select_view(const shuf_request *request, const uint64_t *whole, uint64_t *out)
 {
-    if (request->view == SHUF_VIEW_SHARD)
+    if (request->permutation.view == SHUF_VIEW_SHARD)
         return select_shard(request, whole, out);
-    if (request->view == SHUF_VIEW_SLICE)
+    if (request->permutation.view == SHUF_VIEW_SLICE)
         return select_slice(request, whole, out);
-    memcpy(out, whole, request->n * sizeof *out);
-    return request->n;
+    memcpy(out, whole, request->permutation.n * sizeof *out);
+    return request->permutation.n;
 }
 
-uint64_t *expected_values(const shuf_permutation *request, uint64_t *count)
+uint64_t *expected_values(const shuf_request *request, uint64_t *count)
 {
-    uint64_t rows = request->epochs ? request->epochs : 1, used = 0;
-    uint64_t *values = allocate(rows * (request->n + 1));
+    uint64_t rows = request->permutation.epochs ? request->permutation.epochs : 1, used = 0;
+    uint64_t *values = allocate(rows * (request->permutation.n + 1));
     for (uint64_t row = 0; row < rows; row++) {
         uint64_t *whole =
-            permutation_values(request->algorithm, request->n, request->seed, request->epoch + row);
+            permutation_values(request->permutation.algorithm, request->permutation.n,
+                               request->permutation.seed, request->permutation.epoch + row);
         used += select_view(request, whole, values + used);
         free(whole);
     }
@@ -114,20 +118,25 @@ bool expected_equal(const uint64_t *values, const void *result, unsigned width, 
     return true;
 }
 
-void expected_random_view(shuf_permutation *request)
+void expected_random_view(shuf_request *request)
 {
-    request->view = (shuf_view)random_below(3);
-    if (request->view == SHUF_VIEW_SLICE) {
-        request->offset = random_below(request->n);
-        request->stride = random_size(request->n);
-        request->count = random_size((request->n - 1 - request->offset) / request->stride + 1);
-    } else if (request->view == SHUF_VIEW_SHARD) {
-        request->world = random_size(request->n * 2);
-        request->rank = random_below(request->world);
-        request->drop_last = random_below(2);
-        const uint64_t length =
-            request->n / request->world + (request->n % request->world != 0 && !request->drop_last);
-        request->step = random_below(2) ? random_below(length + 1) : 0;
-        request->count = random_below(2) ? random_below(length - request->step + 1) : 0;
+    request->permutation.view = (shuf_view)random_below(3);
+    if (request->permutation.view == SHUF_VIEW_SLICE) {
+        request->permutation.offset = random_below(request->permutation.n);
+        request->permutation.stride = random_size(request->permutation.n);
+        request->permutation.count =
+            random_size((request->permutation.n - 1 - request->permutation.offset) /
+                            request->permutation.stride +
+                        1);
+    } else if (request->permutation.view == SHUF_VIEW_SHARD) {
+        request->permutation.world = random_size(request->permutation.n * 2);
+        request->permutation.rank = random_below(request->permutation.world);
+        request->permutation.drop_last = random_below(2);
+        const uint64_t length = request->permutation.n / request->permutation.world +
+                                (request->permutation.n % request->permutation.world != 0 &&
+                                 !request->permutation.drop_last);
+        request->permutation.step = random_below(2) ? random_below(length + 1) : 0;
+        request->permutation.count =
+            random_below(2) ? random_below(length - request->permutation.step + 1) : 0;
     }
 }

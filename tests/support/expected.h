@@ -10,10 +10,10 @@
 
 /* All values, row-major; the caller frees them. *count is their number; `count` may be NULL. Ends
  * the process for an unknown algorithm. */
-uint64_t *expected_values(const shuf_permutation *request, uint64_t *count);
+uint64_t *expected_values(const shuf_request *request, uint64_t *count);
 
 /* Gives the request a random view (random.h). n must be set. */
-void expected_random_view(shuf_permutation *request);
+void expected_random_view(shuf_request *request);
 
 /* Value `index` of a result with values of `width` bytes. */
 uint64_t expected_read(const void *result, unsigned width, uint64_t index);

@@ -28,16 +28,16 @@ static shuf_status read_daemon(void *state, const struct shuf__row_request *requ
     for (size_t r = 0; r < request->count; r += batch) {
         const struct shuf__place place =
             shuf__place_of(s->origin, request->relation, request->bit, request->first + r);
-        const shuf_permutation what = {
-            .algorithm = s->origin->algorithm,
-            .n = s->n,
-            .seed = place.seed,
-            .epoch = place.epoch,
-            .epochs = batch,
-            .dtype = SHUF_U32,
-        };
+        const shuf_request what = {.permutation = {
+                                       .algorithm = s->origin->algorithm,
+                                       .n = s->n,
+                                       .seed = place.seed,
+                                       .epoch = place.epoch,
+                                       .epochs = batch,
+                                       .dtype = SHUF_U32,
+                                   }};
         shuf_status status =
-            shuf_permute(s->daemon, &what, rows + r * s->n, batch * s->n * sizeof *rows, NULL);
+            shuf_copy(s->daemon, &what, rows + r * s->n, batch * s->n * sizeof *rows, NULL);
         if (status != SHUF_OK)
             return shuf__fail(error, status, "%s", shuf_message(s->daemon));
     }

@@ -32,6 +32,11 @@ typedef int... shuf_dtype;
 #define SHUF_MEMFD ...
 #define SHUF_CUDA_FD ...
 #define SHUF_CUDA_IPC ...
+#define SHUF_PERMUTATION ...
+#define SHUF_NUMBERS ...
+#define SHUF_RANKS ...
+#define SHUF_RECORDS ...
+#define SHUF_BUFFER ...
 #define SHUF_OWN ...
 #define SHUF_ALL ...
 
@@ -54,7 +59,6 @@ typedef struct {
 } shuf_permutation;
 
 typedef struct { uint64_t rows, count; int dtype; uint64_t bytes; ...; } shuf_shape;
-shuf_status shuf_permutation_shape(const shuf_permutation *permutation, shuf_shape *shape, char *message, size_t size);
 typedef struct {
     shuf_shape shape;
     char algorithm[32];
@@ -73,10 +77,12 @@ typedef struct {
     ...;
 } shuf_numbers;
 
+struct shuf_lease;
 typedef struct {
     const char *algorithm, *key;
     uint64_t n, record, seed, epoch;
     bool inverse;
+    const struct shuf_lease *input;
     ...;
 } shuf_records;
 typedef struct {
@@ -88,8 +94,20 @@ typedef struct {
     uint64_t part;
     ...;
 } shuf_ranks;
-typedef struct { unsigned transports; bool event; ...; } shuf_lease_options;
 typedef struct {
+    int kind;
+    union {
+        shuf_permutation permutation;
+        shuf_numbers numbers;
+        shuf_ranks ranks;
+        shuf_records records;
+        uint64_t bytes;
+    };
+    ...;
+} shuf_request;
+shuf_status shuf_shape_of(const shuf_request *request, shuf_shape *shape, char *message, size_t size);
+typedef struct { unsigned transports; bool event; ...; } shuf_lease_options;
+typedef struct shuf_lease {
     const void *data;
     shuf_result result;
     int transport;

@@ -280,21 +280,15 @@ int shufpy_set_idle_mappings(shufpy_connection *c, uint64_t bytes)
     return CALL(c, shuf_set_idle_mappings, bytes);
 }
 
-int shufpy_summarize(shufpy_connection *c, const shuf_permutation *permutation, shuf_result *result)
+int shufpy_summarize(shufpy_connection *c, const shuf_request *request, shuf_result *result)
 {
-    return CALL(c, shuf_summarize, permutation, result);
+    return CALL(c, shuf_summarize, request, result);
 }
 
-int shufpy_prefetch(shufpy_connection *c, const shuf_permutation *permutation,
+int shufpy_prefetch(shufpy_connection *c, const shuf_request *request,
                     const shuf_lease_options *options)
 {
-    return CALL(c, shuf_prefetch, permutation, options);
-}
-
-int shufpy_exchange_prefetch(shufpy_connection *c, const shuf_ranks *ranks,
-                             const shuf_lease_options *options)
-{
-    return CALL(c, shuf_exchange_prefetch, ranks, options);
+    return CALL(c, shuf_prefetch, request, options);
 }
 
 int shufpy_index(shufpy_connection *c, const shuf_permutation *permutation, int direction,
@@ -350,44 +344,19 @@ static shufpy_lease *finish_lease(shufpy_connection *c, shufpy_lease *lease, shu
     return NULL;
 }
 
-#define TAKE(c, function, ...)            \
-    shufpy_lease *lease = begin_lease(c); \
-    return lease ? finish_lease(c, lease, function((c)->handle, __VA_ARGS__, &lease->lease)) : NULL
-
-shufpy_lease *shufpy_take_permutation(shufpy_connection *c, const shuf_permutation *permutation,
-                                      const shuf_lease_options *options)
+shufpy_lease *shufpy_take(shufpy_connection *c, const shuf_request *request,
+                          const shuf_lease_options *options)
 {
-    TAKE(c, shuf_lease_take, permutation, options);
+    shufpy_lease *lease = begin_lease(c);
+    return lease
+               ? finish_lease(c, lease, shuf_lease_take(c->handle, request, options, &lease->lease))
+               : NULL;
 }
 
 shufpy_lease *shufpy_take_whole(shufpy_connection *c, uint64_t n, uint64_t seed, uint64_t epoch)
 {
-    const shuf_permutation request = {.n = n, .seed = seed, .epoch = epoch};
-    return shufpy_take_permutation(c, &request, NULL);
-}
-
-shufpy_lease *shufpy_take_numbers(shufpy_connection *c, const shuf_numbers *numbers,
-                                  const shuf_lease_options *options)
-{
-    TAKE(c, shuf_draw_lease, numbers, options);
-}
-
-shufpy_lease *shufpy_take_plan(shufpy_connection *c, const shuf_ranks *ranks,
-                               const shuf_lease_options *options)
-{
-    TAKE(c, shuf_exchange_lease, ranks, options);
-}
-
-shufpy_lease *shufpy_take_buffer(shufpy_connection *c, uint64_t bytes,
-                                 const shuf_lease_options *options)
-{
-    TAKE(c, shuf_buffer_take, bytes, options);
-}
-
-shufpy_lease *shufpy_take_shuffle(shufpy_connection *c, const shuf_records *records,
-                                  const shufpy_lease *input, const shuf_lease_options *options)
-{
-    TAKE(c, shuf_shuffle_lease, records, input->lease, options);
+    const shuf_request request = {.permutation = {.n = n, .seed = seed, .epoch = epoch}};
+    return shufpy_take(c, &request, NULL);
 }
 
 int shufpy_write(shufpy_connection *c, const shufpy_lease *buffer, size_t bytes, const void *in)

@@ -43,12 +43,10 @@ void shufpy_cancel(shufpy_connection *connection);
 void shufpy_disconnect(shufpy_connection *connection);
 
 int shufpy_set_idle_mappings(shufpy_connection *connection, uint64_t bytes);
-int shufpy_summarize(shufpy_connection *connection, const shuf_permutation *permutation,
+int shufpy_summarize(shufpy_connection *connection, const shuf_request *request,
                      shuf_result *result);
-int shufpy_prefetch(shufpy_connection *connection, const shuf_permutation *permutation,
+int shufpy_prefetch(shufpy_connection *connection, const shuf_request *request,
                     const shuf_lease_options *options);
-int shufpy_exchange_prefetch(shufpy_connection *connection, const shuf_ranks *ranks,
-                             const shuf_lease_options *options);
 int shufpy_index(shufpy_connection *connection, const shuf_permutation *permutation, int direction,
                  const uint64_t *at, size_t count, uint64_t *out);
 int shufpy_daemon_status(shufpy_connection *connection, shuf_daemon *daemon);
@@ -68,22 +66,12 @@ typedef struct shufpy_lease {
 /* `data` is unused: cffi passes it. */
 void shufpy_end(shufpy_lease *lease, const void *data);
 
-shufpy_lease *shufpy_take_permutation(shufpy_connection *connection,
-                                      const shuf_permutation *permutation,
-                                      const shuf_lease_options *options);
+shufpy_lease *shufpy_take(shufpy_connection *connection, const shuf_request *request,
+                          const shuf_lease_options *options);
 
 /* A whole permutation by the default algorithm, in host memory. */
 shufpy_lease *shufpy_take_whole(shufpy_connection *connection, uint64_t n, uint64_t seed,
                                 uint64_t epoch);
-
-shufpy_lease *shufpy_take_numbers(shufpy_connection *connection, const shuf_numbers *numbers,
-                                  const shuf_lease_options *options);
-shufpy_lease *shufpy_take_plan(shufpy_connection *connection, const shuf_ranks *ranks,
-                               const shuf_lease_options *options);
-shufpy_lease *shufpy_take_buffer(shufpy_connection *connection, uint64_t bytes,
-                                 const shuf_lease_options *options);
-shufpy_lease *shufpy_take_shuffle(shufpy_connection *connection, const shuf_records *records,
-                                  const shufpy_lease *input, const shuf_lease_options *options);
 
 /* Fills the first bytes of a buffer that the daemon could not lend. */
 int shufpy_write(shufpy_connection *connection, const shufpy_lease *buffer, size_t bytes,

@@ -77,7 +77,7 @@ def array(client, monkeypatch, waits):
     def make_array():
         request = shufd._request.whole(1000, 7, None, 0, "primefold")
         connection = client._connection()
-        lease = Lease(connection.take(shufd._lib.shufpy_take_permutation, request, shufd._request.HOST))
+        lease = Lease(connection.take(request, shufd._request.HOST))
         return _device.DeviceArray(lease, lease.dtype, (10, 100), -1)
 
     return make_array

@@ -114,7 +114,7 @@ class Calls:
     # ---- Leases ------------------------------------------------------------------------------
 
     def _take(
-        self, function: Callable[..., Any], request: Any, size: int, title: str, progress: bool | None,
+        self, request: Any, size: int, title: str, progress: bool | None,
         device: Any = None, part: str | None = None,
     ) -> Lease:
         """Takes a lease of about `size` values. `part` names the arguments of a call for fewer of them."""
@@ -122,7 +122,7 @@ class Calls:
         options = options_for(device)
 
         def take() -> Lease:
-            return Lease(connection.take(function, request, options))
+            return Lease(connection.take(request, options))
 
         try:
             if size < _wait.LONG and not progress:

@@ -107,7 +107,7 @@ class Client(Draws):
         device = gpu_of(device)
         where = None if device is None else device_of(device)
         lease = self._take(
-            lib.shufpy_take_permutation, request, request.n * max(1, request.epochs), "permute", progress, device,
+            request, request.permutation.n * max(1, request.permutation.epochs), "permute", progress, device,
             PART,
         )  # fmt: skip
         shape = (lease.rows, lease.count) if epochs is not None else None
@@ -217,7 +217,7 @@ class Client(Draws):
         try:
             self._connection().call(
                 lib.shufpy_index,
-                request,
+                ffi.addressof(request, "permutation"),
                 direction,
                 ffi.from_buffer("uint64_t[]", places.reshape(-1)),
                 places.size,
@@ -318,7 +318,7 @@ class Client(Draws):
         """
         request = _request.ranks(n, seed, key, epoch, rank, world, input, output, inverse, algorithm)
         numbers = self._take_plan(request[0], device, progress)
-        n, rank, world = request[0].n, request[0].rank, request[0].world
+        n, rank, world = (getattr(request[0].ranks, name) for name in ("n", "rank", "world"))
         own = n // world + (rank < n % world) if input is None else _sizes(n, world, input)[rank]
         return Plan(numbers, world, own)
 
@@ -338,19 +338,19 @@ class Client(Draws):
         There are at most 64 ranks, which have at most 2^32 records each.
         """
         request = _request.ranks(n, seed, key, epoch, rank, world, input, output, inverse, algorithm, part)
-        if request[0].part == 0:
+        if request[0].ranks.part == 0:
             raise Invalid("part: 0: expected a multiple of 65536 up to 2^31")
         numbers = self._take_plan(request[0], device, progress)
-        n, rank, world = request[0].n, request[0].rank, request[0].world
+        n, rank, world = (getattr(request[0].ranks, name) for name in ("n", "rank", "world"))
         sizes = _sizes(n, world, input)
         places = _sizes(n, world, output if output is not None else input)[rank]
-        return OneSidedPlan(numbers, tuple(sizes), places, request[0].part)
+        return OneSidedPlan(numbers, tuple(sizes), places, request[0].ranks.part)
 
     def _take_plan(self, request: Any, device: Any, progress: bool | None) -> Any:
         device = gpu_of(device)
         where = None if device is None else device_of(device)
-        records = request.n // max(1, request.world)
-        lease = self._take(lib.shufpy_take_plan, request, records, "exchange", progress, device)
+        records = request.ranks.n // max(1, request.ranks.world)
+        lease = self._take(request, records, "exchange", progress, device)
         return self._result(lease, lease.dtype, (lease.count,), where)
 
     @advise_arguments
@@ -365,7 +365,7 @@ class Client(Draws):
         request = _request.ranks(n, seed, key, epoch, rank, world, input, output, inverse, algorithm, part)
         device = gpu_of(device)
         try:
-            self._connection().call(lib.shufpy_exchange_prefetch, request[0], options_for(device))
+            self._connection().call(lib.shufpy_prefetch, request[0], options_for(device))
         except Invalid:
             self._check_device(device)
             raise
@@ -411,7 +411,7 @@ def _without_records(source: Array) -> Array:
 
 def _shuffled(connection: Connection, source: Array, request: Any) -> Lease:
     """Fills a buffer of the daemon with the array and shuffles it there."""
-    buffer = connection.take(lib.shufpy_take_buffer, max(1, source.nbytes), _request.HOST)
+    buffer = connection.take(_request.buffer(max(1, source.nbytes)), _request.HOST)
     try:
         if buffer.lease.buffer:
             memory = ffi.buffer(buffer.lease.buffer, source.nbytes)
@@ -419,6 +419,7 @@ def _shuffled(connection: Connection, source: Array, request: Any) -> Lease:
         else:  # the daemon's kernel cannot lend memory
             rows = np.ascontiguousarray(source)
             connection.call(lib.shufpy_write, buffer, rows.nbytes, ffi.from_buffer(rows))
-        return Lease(connection.take(lib.shufpy_take_shuffle, request, buffer, _request.HOST))
+        request.records.input = buffer.lease
+        return Lease(connection.take(request, _request.HOST))
     finally:
         lib.shufpy_end(buffer, ffi.NULL)

@@ -87,9 +87,9 @@ class Connection:
         if function(self.pointer, *arguments):
             raise failure(self.path)
 
-    def take(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Calls a function of connection.c that takes a lease. Returns the lease, or raises the error."""
-        lease = function(self.pointer, *arguments)
+    def take(self, request: Any, options: Any) -> Any:
+        """Takes a lease of a shuf_request with shuf_lease_options. Returns the lease, or raises the error."""
+        lease = lib.shufpy_take(self.pointer, request, options)
         if not lease:
             raise failure(self.path)
         return lease

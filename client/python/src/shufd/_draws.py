@@ -138,7 +138,7 @@ class Draws(Calls):
         request = _request.numbers(distribution, seed, key, stream, offset, drawn, dtype, **law)
         where = None if device is None else device_of(device)
         try:
-            lease = self._take(lib.shufpy_take_numbers, request, drawn, "draw", progress, device, _PART)
+            lease = self._take(request, drawn, "draw", progress, device, _PART)
         except Invalid as error:
             raise renamed(error, mean="loc", std="scale", count="size") from None
         if drawn > count:

@@ -14,10 +14,7 @@ from ._arguments import counted, seed_of, shown, u64
 from ._errors import Invalid
 from ._shuf import ffi, lib
 
-_PERMUTATION = ffi.typeof("shuf_permutation *")
-_NUMBERS = ffi.typeof("shuf_numbers *")
-_RECORDS = ffi.typeof("shuf_records *")
-_RANKS = ffi.typeof("shuf_ranks *")
+_REQUEST = ffi.typeof("shuf_request *")
 _OPTIONS = ffi.typeof("shuf_lease_options *")
 _NO_SHARD = (None, None, False, None)
 _NO_PART = (None, None, None)
@@ -52,13 +49,20 @@ def _set_seed(request: Any, seed: int | None, key: str | None) -> None:
         request.seed = seed_of(seed)
 
 
+def _new(kind: int) -> Any:
+    request = ffi.new(_REQUEST)
+    request.kind = kind
+    return request
+
+
 def whole(n: int, seed: int | None, key: str | None, epoch: int, algorithm: str) -> Any:
-    """A request for a whole permutation."""
-    request = ffi.new(_PERMUTATION)
-    request.algorithm = _text("algorithm", algorithm)
-    request.n = u64("n", n)
-    _set_seed(request, seed, key)
-    request.epoch = u64("epoch", epoch)
+    """A shuf_request for a whole permutation."""
+    request = _new(lib.SHUF_PERMUTATION)
+    order = request.permutation
+    order.algorithm = _text("algorithm", algorithm)
+    order.n = u64("n", n)
+    _set_seed(order, seed, key)
+    order.epoch = u64("epoch", epoch)
     return request
 
 
@@ -111,17 +115,18 @@ def permutation(
     dtype: Any,
     algorithm: str,
 ) -> Any:
-    """A shuf_permutation. `shard` is rank, world, drop_last and step; `part` is offset, count and
+    """A shuf_request for a permutation. `shard` is rank, world, drop_last and step; `part` is offset, count and
     stride. A count belongs to either."""
     if isinstance(epoch, range):
         raise Invalid(f"epoch: {epoch!r}: expected an integer; did you mean epochs={epoch!r}?")
     request = whole(n, seed, key, epoch, algorithm)
+    order = request.permutation
     if dtype is not None:
-        request.dtype = _dtype.number_of(dtype, _dtype.PERMUTATION)
+        order.dtype = _dtype.number_of(dtype, _dtype.PERMUTATION)
     if epochs is not None:
         if epoch != 0:
             raise Invalid(f"epoch: {epoch}, epochs: {epochs!r}: expected one of the two")
-        _set_epochs(request, epochs)
+        _set_epochs(order, epochs)
     if shard == _NO_SHARD and part == _NO_PART:
         return request
     rank, world, drop_last, step = shard
@@ -130,19 +135,19 @@ def permutation(
         if (offset, stride) != (None, None):
             given = _given(rank=rank, world=world, offset=offset, stride=stride)
             raise Invalid(f"{given}: expected rank, world and step, or offset and stride")
-        _set_shard(request, rank, world, drop_last, step, count)
+        _set_shard(order, rank, world, drop_last, step, count)
     elif drop_last or step is not None:
         raise Invalid(f"{_given(drop_last=drop_last or None, step=step)}: expected rank and world, too")
     else:
-        _set_slice(request, request.n, *part)
+        _set_slice(order, order.n, *part)
     return request
 
 
 def bytes_of(request: Any) -> int:
-    """The bytes of the result of a shuf_permutation. Needs no daemon. Fails with Invalid for a wrong
+    """The bytes of the result of a request. Needs no daemon. Fails with Invalid for a wrong
     request."""
     result, message = ffi.new("shuf_shape *"), ffi.new("char[]", _MESSAGE)
-    if lib.shuf_permutation_shape(request, result, message, _MESSAGE) != lib.SHUF_OK:
+    if lib.shuf_shape_of(request, result, message, _MESSAGE) != lib.SHUF_OK:
         raise Invalid(ffi.string(message).decode(errors="replace"))
     return int(result.bytes)
 
@@ -159,29 +164,38 @@ def numbers(
     std: float = 0.0,
     method: str = "table",
 ) -> Any:
-    """A shuf_numbers. `dtype` is a number of shuf_dtype.h."""
+    """A shuf_request for numbers. `dtype` is a number of shuf_dtype.h."""
     if method not in METHODS:
         raise Invalid(f"method: {method!r}: expected one of {', '.join(METHODS)}")
-    request = ffi.new(_NUMBERS)
-    request.distribution = distribution
-    _set_seed(request, seed, key)
-    request.stream = u64("stream", stream)
-    request.offset, request.count = u64("offset", offset), u64("size", count)
-    request.mean, request.std = mean, std
-    request.dtype = dtype
-    request.method = METHODS[method]
+    request = _new(lib.SHUF_NUMBERS)
+    fields = request.numbers
+    fields.distribution = distribution
+    _set_seed(fields, seed, key)
+    fields.stream = u64("stream", stream)
+    fields.offset, fields.count = u64("offset", offset), u64("size", count)
+    fields.mean, fields.std = mean, std
+    fields.dtype = dtype
+    fields.method = METHODS[method]
     return request
 
 
 def records(
     n: int, size: int, seed: int | None, key: str | None, epoch: int, inverse: bool, algorithm: str
 ) -> Any:
-    """A shuf_records of n records of `size` bytes."""
-    request = ffi.new(_RECORDS)
-    request.algorithm = _text("algorithm", algorithm)
-    request.n, request.record, request.inverse = n, size, inverse
-    _set_seed(request, seed, key)
-    request.epoch = u64("epoch", epoch)
+    """A shuf_request for the shuffle of n records of `size` bytes, without its input."""
+    request = _new(lib.SHUF_RECORDS)
+    order = request.records
+    order.algorithm = _text("algorithm", algorithm)
+    order.n, order.record, order.inverse = n, size, inverse
+    _set_seed(order, seed, key)
+    order.epoch = u64("epoch", epoch)
+    return request
+
+
+def buffer(size: int) -> Any:
+    """A shuf_request for a buffer of `size` bytes."""
+    request = _new(lib.SHUF_BUFFER)
+    request.bytes = size
     return request
 
 
@@ -200,16 +214,17 @@ def ranks(
     input: npt.ArrayLike | None, output: npt.ArrayLike | None, inverse: bool, algorithm: str,
     part: int = 0,
 ) -> tuple[Any, ...]:
-    """A shuf_ranks, and the arrays that it refers to."""
-    request = ffi.new(_RANKS)
-    request.algorithm = _text("algorithm", algorithm)
-    request.n = u64("n", n)
-    _set_seed(request, seed, key)
-    request.epoch, request.inverse = u64("epoch", epoch), bool(inverse)
-    request.rank, request.world = u64("rank", rank), u64("world", world)
-    sizes = _sizes("input", input, request.world), _sizes("output", output, request.world)
-    request.input, request.output = sizes
-    request.part = u64("part", part)
+    """A shuf_request for a plan, and the arrays that it refers to."""
+    request = _new(lib.SHUF_RANKS)
+    plan = request.ranks
+    plan.algorithm = _text("algorithm", algorithm)
+    plan.n = u64("n", n)
+    _set_seed(plan, seed, key)
+    plan.epoch, plan.inverse = u64("epoch", epoch), bool(inverse)
+    plan.rank, plan.world = u64("rank", rank), u64("world", world)
+    sizes = _sizes("input", input, plan.world), _sizes("output", output, plan.world)
+    plan.input, plan.output = sizes
+    plan.part = u64("part", part)
     return (request, *sizes)
 
 
