@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Checks the documents. Each relative link in a *.md file must name an existing file and heading, and
-docs/index.md, if it exists, must have a link to every document. A name such as shuf_permute or SHUF_MEMFD must
+docs/index.md, if it exists, must have a link to every document. A name such as shuf_copy or SHUF_MEMFD must
 be a word of the sources, if they lie beside the documents.
 
     tests/links.py [ROOT]

@@ -521,6 +521,33 @@ def test_a_pass_after_the_selected_epoch_does_not_count(client):
     assert len([*loader]) == 10 and sampler.state_dict(used=40)["epoch"] == 6
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_state_before_the_first_index(client, workers):
+    """A loop makes the iterator of the next epoch when one has ended, and then saves."""
+    sampler = shufd.torch.RandomSampler(range(40), seed=3, client=client)
+    loader = torch.utils.data.DataLoader(range(40), batch_size=10, sampler=sampler, num_workers=workers)
+    batches = iter(loader)
+    for epoch in (0, 1):
+        assert [len(next(batches)) for _ in range(4)] == [10] * 4
+        assert sampler.state_dict(used=40)["epoch"] == epoch
+        batches = iter(loader)
+        state = sampler.state_dict(used=0)
+        assert (state["epoch"], state["position"]) == (epoch + 1, 0)
+
+
+def test_state_before_the_first_index_after_a_break(client):
+    """It cannot be told from a look at the first batch, after which the epoch begins."""
+    sampler = shufd.torch.RandomSampler(range(40), seed=3, client=client)
+    loader = torch.utils.data.DataLoader(range(40), batch_size=10, sampler=sampler)
+    next(iter(loader))
+    batches = iter(loader)
+    with pytest.raises(shufd.Invalid, match="is gone before its end, .* call set_epoch"):
+        sampler.state_dict(used=0)
+    sampler.set_epoch(0)
+    assert sampler.state_dict(used=0)["position"] == 0
+    del batches
+
+
 def test_many_samples_of_a_short_dataset(client):
     draws = list(shufd.torch.RandomSampler(range(8), num_samples=10_000, seed=3, client=client))
     assert draws[-8:] == client.permute(8, 3, 1249).tolist() and np.bincount(draws).tolist() == [1250] * 8

@@ -49,7 +49,8 @@ class Draws(Calls):
         seed, stream, offset
                   select the values: number offset, offset + 1, ... of a stream, which are the same
                   on every machine. Types and offsets share random bits: box-muller f64 values 2 m and 2 m + 1
-                  have those of values 4 m to 4 m + 3 of the other types
+                  have those of values 4 m to 4 m + 3 of the other types; value i of the table method is the same
+                  number in all types, rounded
         key       the name of a key of the daemon instead of the seed
         generator a shufd.Stream instead of these, whose next numbers the call takes
         dtype     "f64", "f32", "f16" or "bf16" (ml_dtypes.bfloat16, or uint16 bits without ml_dtypes), or
@@ -88,9 +89,10 @@ class Draws(Calls):
 
         For integers of a range, use numpy.random.Generator(shufd.BitGenerator(seed)).integers(low, high).
 
-        low, high finite numbers, rounded to the type, low <= high, whose difference is finite too. A value that
-                  rounds to `high` becomes the number of the type before it. If both are equal, all values are `low`.
-                  As in NumPy, the last bits follow from the multiplication and are not uniform
+        low, high finite numbers, low <= high, whose difference is finite too. The result is low + u (high - low), with
+                  `low` and the difference rounded to the type. A value of `high` or more becomes the number of the
+                  type before it. If both are equal, all values are `low`. As in NumPy, the last bits follow from the
+                  multiplication and are not uniform
 
         The other arguments are those of normal(), with dtype "f64", "f32", "u32" or "u64". Value i of f64 and u64 has
         the bits of values 2 i and 2 i + 1 of f32 and u32; a Stream as the generator avoids this. Without low and

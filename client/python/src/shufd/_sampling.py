@@ -277,8 +277,16 @@ class Resumable:
         `used`, unless a subclass has its own __iter__.
         """
         place = None if self._following_place is None else self._following_place()
-        if used is None and place is not None and not place.has_begun and self._has_ended():
+        is_before_first = used == 0 if used is not None else self._has_ended()
+        if place is not None and not place.has_begun and is_before_first:
             return place.state_dict()  # loaders make an iterator, and save the sampler before its first index
+        if used == 0 and self._cursor is not None and self._cursor.step > 0 and self._cursor not in self._running():
+            if self._has_ended() or self._is_set:
+                return _Place(self).state_dict()  # the job means the next iteration
+            raise _errors.Invalid(
+                "used: 0: the iterator of the last iteration is gone before its end, so the place is ambiguous: call "
+                "set_epoch() first"
+            )
         if used is None and self._cursor is not None and not self._is_saved_by_torchdata():
             raise _errors.Invalid(
                 "used: None: loaders draw indices ahead: pass used=, the number of indices that this rank has used since "
@@ -307,10 +315,13 @@ class Resumable:
 
     def _runs_twice(self) -> bool:
         """Whether another iteration began and has neither ended nor been left."""
-        if len(self._begun) > 1:
-            gc.collect()  # a loader of torch that was left may be part of a cycle of references
-        begun = [place for place in (of() for of in self._begun) if place is not None]
-        return any(place.cursor is not self._cursor and not place.has_ended for place in begun)
+        others = self._running() if len(self._begun) > 1 else []
+        return any(cursor is not self._cursor and cursor.step < len(cursor.share) for cursor in others)
+
+    def _running(self) -> list[Cursor]:
+        """The cursors of the iterations that began and whose iterators still exist."""
+        gc.collect()  # a loader of torch that was left may be part of a cycle of references
+        return [place.cursor for place in (of() for of in self._begun) if place is not None and place.cursor is not None]
 
     def _position_of(self, used: int) -> int:
         used *= 1 if self._cursor is None else self._cursor.ranks
@@ -366,10 +377,6 @@ class _Place:
     @property
     def has_begun(self) -> bool:
         return self.cursor is not None or self.end is not None
-
-    @property
-    def has_ended(self) -> bool:
-        return self.cursor is not None and self.cursor.step == len(self.cursor.share)
 
     def choose(self, sampler: Resumable) -> None:
         self.chosen = sampler._epoch, sampler._resume or 0, sampler.seed

@@ -2,8 +2,8 @@
 """Objects that hand out random numbers: `Stream` for `Client.normal()` and `.uniform()`, `BitGenerator` for NumPy and
 all code that takes a `numpy.random.Generator`.
 
-A seed has 2^64 independent streams. A stream has 2^60 draws of 128 random bits. No object makes two numbers from the
-same bits, apart from the numbers of one block or pair of a normal law, which its method makes independent.
+A seed has 2^64 independent streams. A stream has 2^60 draws of 128 random bits. Unless it is moved back, no object makes
+two numbers from the same bits, apart from the numbers of one block or pair of a normal law, which its method makes independent.
 """
 
 from __future__ import annotations
@@ -139,7 +139,8 @@ class BitGenerator(np.random.BitGenerator):
     with dtype "u64". Needs no daemon. Pickles.
 
     seed, stream  0 to 2^64 - 1
-    offset        number of the next 64-bit value, 0 to 2^61
+    offset        number of the next 64-bit value, 0 to 2^61. Values beyond are made, but such a generator cannot be
+                  pickled, copied or restored
     """
 
     _kind, _source = "BitGenerator", lib.SHUFPY_UNIFORM
@@ -209,12 +210,13 @@ class BitGenerator(np.random.BitGenerator):
 
 
 class ReplacementGenerator(BitGenerator):
-    """The choices of shufd.torch.RandomSampler(replacement=True), which no other object draws."""
+    """The choices of shufd.torch.RandomSampler(replacement=True), which no object of another kind draws."""
 
     _kind, _source = "ReplacementGenerator", lib.SHUFPY_REPLACEMENT
 
 
 class RecordGenerator(BitGenerator):
-    """The generator that shufd.jax.IndexSampler gives to each record, from bits that no other object draws."""
+    """The generator that shufd.jax.IndexSampler gives to each record, from bits that no object of another
+    kind draws."""
 
     _kind, _source = "RecordGenerator", lib.SHUFPY_RECORD

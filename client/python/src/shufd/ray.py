@@ -25,6 +25,7 @@ __all__ = ["random_shuffle"]
 __dir__ = dir_of(__all__)
 
 _PLACE = "_shufd_place"
+_TAKEN = f"dataset: column {_PLACE}: expected another name, because the shuffle adds this one"
 
 
 def random_shuffle(
@@ -33,7 +34,8 @@ def random_shuffle(
     """The rows of the dataset in one random order of all rows.
 
     The order is that of `shufctl shuffle` on all rows, one block after the other, at any number of
-    blocks and nodes. Columns keep their names and types.
+    blocks and nodes. Columns keep their names and types; a row has null in a column that only other
+    blocks have, or lacks it. Materialize a union before you shuffle it, because Ray takes its parts in turn.
 
     seed, epoch  0 to 2^64 - 1; they select the permutation
     inverse      undoes the shuffle with the same seed and epoch
@@ -53,15 +55,15 @@ def random_shuffle(
     blocks, counts = _count(rows)
     if not blocks:
         return rows
-    columns = [*(rows.columns() or ())]
-    if _PLACE in columns:
-        raise _errors.Invalid(f"dataset: column {_PLACE}: expected another name, because the shuffle adds this one")
+    if _PLACE in (rows.columns() or ()):
+        raise _errors.Invalid(_TAKEN)
     n = sum(counts)
     order = local.Permutation(n, seed, epoch)
     find = order.index if inverse else order.inverse_index
     cuts = [n * i // len(blocks) for i in range(1, len(blocks))]
     placed = _keep_order(ray.data.from_arrow_refs(_place_all(blocks, counts, find)))
-    return placed.sort(_PLACE, boundaries=cuts or None).select_columns(columns)
+    ordered = placed.sort(_PLACE, boundaries=cuts or None)
+    return ordered.map_batches(_without_places, batch_size=None, batch_format="pyarrow")
 
 
 def _materialize(dataset: ray.data.Dataset) -> ray.data.Dataset:
@@ -112,5 +114,11 @@ def _place(block: Any, first: int, count: int, find: Callable[[Any], Any]) -> An
             f"dataset: the block at row {first} has {counted(table.num_rows, 'row')}: expected {count}, as when it was "
             "computed first; Ray lost the block, and the dataset does not give the same rows again"
         )
+    if _PLACE in table.column_names:  # of a later block, which may have other columns than the first one
+        raise _errors.Invalid(_TAKEN)
     places = find(np.arange(first, first + count, dtype=np.uint64))
     return table.append_column(_PLACE, [places.astype(np.int64)])
+
+
+def _without_places(table: Any) -> Any:
+    return table.drop_columns([_PLACE])

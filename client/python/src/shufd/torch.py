@@ -165,7 +165,8 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
     data_source    its length is n. set_epoch(), or else iter(), takes it for the whole epoch
     replacement    True: independent draws, computed in this process. Two samplers with one seed and epoch and another n
                    draw indices in the same proportion to n
-    num_samples    by default n; without replacement, more than n indices come from further permutations
+    num_samples    by default n; without replacement, more than n indices come from further permutations: epoch e of
+                   k permutations has those of the epochs k e to k e + k - 1, modulo 2^64
     generator      a torch.Generator. Without `seed`, each iteration draws a seed from it, which advances it. After
                    set_epoch(), the sampler keeps its seed. accelerate sets the same generator on all ranks. A job that
                    resumes by counting steps, as the HF Trainer does, needs a seed

@@ -197,7 +197,8 @@ def fabric_epochs(seeds=(7, 7), kind="DistributedSampler", places=False):
     return epochs
 
 
-def trainer_epochs(directory, epochs, resume=False, stops=None, seed=7):
+def trainer_epochs(directory, epochs, resume=False, stops=None, seed=7, short=None):
+    """With `short` steps in each epoch, which a callback then ends."""
     import transformers
 
     class Trainer(transformers.Trainer):
@@ -206,12 +207,17 @@ def trainer_epochs(directory, epochs, resume=False, stops=None, seed=7):
             return self.sampler
 
     class SetEpoch(transformers.TrainerCallback):
+        def on_train_begin(self, args, state, control, **more):
+            self.epoch = int(state.epoch)
+
         def on_epoch_begin(self, args, state, control, **more):
-            trainer.sampler.set_epoch(int(state.epoch))
+            trainer.sampler.set_epoch(self.epoch)
+            self.epoch += 1
 
     class Stop(transformers.TrainerCallback):
         def on_step_end(self, args, state, control, **more):
             control.should_training_stop = state.global_step == stops
+            control.should_epoch_stop = short is not None and state.global_step % short == 0
 
     arguments = transformers.TrainingArguments(
         directory, num_train_epochs=epochs, per_device_train_batch_size=2, use_cpu=True, report_to=[], disable_tqdm=True,

@@ -310,6 +310,21 @@ def test_wrong_arguments(cluster):
     refused("dataset: column _shufd_place: expected another name", rows.rename_columns({"id": "_shufd_place"}), SEED)
 
 
+def test_columns_that_some_blocks_lack(cluster):
+    """As read_json() makes them from files that lack an optional field."""
+    short = [{"a": i} for i in range(4)]
+    long = [{"a": 10 + i, "b": i} for i in range(4)]
+    for parts in ((short, long), (long, short)):
+        first, second = (ray.data.from_items(rows, override_num_blocks=4) for rows in parts)
+        union = first.union(second).materialize()
+        before = union.take_all()
+        shuffled = shufd.ray.random_shuffle(union, seed=SEED).take_all()
+        expected = [before[i] for i in order_of(8, epoch=0)]
+        assert [{k: v for k, v in row.items() if v is not None} for row in shuffled] == [
+            {k: v for k, v in row.items() if v is not None} for row in expected
+        ]
+
+
 def test_an_error_of_the_dataset(cluster):
     def fail(batch):
         raise KeyError("broken")

@@ -188,6 +188,13 @@ def test_trainer_uses_the_order_and_resumes(daemon, client, tmp_path, world):
         assert [head + rest for head, rest in zip(heads, rests)] == expected
 
 
+def test_trainer_that_ends_epochs_early(daemon, client, tmp_path):
+    """The Trainer's own number of an epoch is then a fraction."""
+    options = {"directory": str(tmp_path), "epochs": 3, "short": 4}
+    (results,), _ = run(daemon, ("trainer_epochs", options), world=1)
+    assert results[0]["epochs"] == [i for epoch in range(3) for i in client.permute(20, 7, epoch).tolist()[:8]]
+
+
 # ---- Lightning -----------------------------------------------------------------------------------
 
 
