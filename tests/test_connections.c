@@ -380,6 +380,31 @@ static void unread_reply_keeps_its_connection(void **state)
     wire_close(lazy);
 }
 
+/* They keep the backlog full, in which the connections of others wait. After a second, the daemon
+ * closes what it must refuse without a reply, so the backlog moves on. */
+static void flood_of_refused_connections_is_dropped(void **state)
+{
+    enum { MOST = 200000 };
+    char reply[256];
+    struct wire *used[] = {wire_greet(&h), wire_greet(&h)};
+    int refused = 0, dropped = 0;
+    (void)state;
+    while (refused + dropped < MOST && dropped == 0) {
+        int fds[REFUSED];
+        for (int i = 0; i < REFUSED; i++)
+            fds[i] = harness_connect(h.socket);
+        for (int i = 0; i < REFUSED; i++) {
+            *(recv(fds[i], reply, sizeof reply, 0) > 0 ? &refused : &dropped) += 1;
+            close(fds[i]);
+        }
+    }
+    assert_true(refused >= 1000);
+    assert_true(dropped > 0);
+    wire_check_alive(used[1]);
+    wire_close(used[0]);
+    wire_close(used[1]);
+}
+
 static void daemon_ends_beside_refused_connections(void **state)
 {
     struct wire *refused[REFUSED];
@@ -404,6 +429,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(refused_connections_get_their_reply, start_with_two, stop),
         cmocka_unit_test_setup_teardown(unread_reply_keeps_its_connection, start_with_two, stop),
         cmocka_unit_test_setup_teardown(refusals_have_pauses, start_with_two, stop),
+        cmocka_unit_test_setup_teardown(flood_of_refused_connections_is_dropped, start_with_two,
+                                        stop),
         cmocka_unit_test_setup_teardown(daemon_ends_beside_refused_connections, start_with_two,
                                         stop),
         cmocka_unit_test_setup_teardown(processes_are_refused_before_descriptors_run_out,

@@ -83,6 +83,17 @@ static void advise_other(const struct shuf__patient *patient, char advice[SHUF__
                        "driver can use a GPU");
 }
 
+/* Any user may write any number into a lock of its own: only root, or the user of the process, may
+ * name it. */
+static bool may_name(FILE *file, long pid)
+{
+    char path[32];
+    struct stat lock, process;
+    snprintf(path, sizeof path, "/proc/%ld", pid);
+    return fstat(fileno(file), &lock) == 0 &&
+           (lock.st_uid == 0 || (stat(path, &process) == 0 && process.st_uid == lock.st_uid));
+}
+
 /* The process that a daemon's lock beside the socket names. 0: none, it has ended, or its PID is of
  * another namespace. */
 static long lock_owner(const char *socket)
@@ -96,12 +107,12 @@ static long lock_owner(const char *socket)
         return 0;
     /* After a crash the file stays, and its PID may be that of another process. */
     const bool is_locked = flock(fileno(file), LOCK_SH | LOCK_NB) != 0,
-               is_read = fscanf(file, "%ld %*s %" SCNu64, &pid, &namespace) >= 1;
+               is_read = fscanf(file, "%ld %*s %" SCNu64, &pid, &namespace) >= 1,
+               is_named = is_locked && is_read && pid > 0 && may_name(file, pid);
     fclose(file);
     if (namespace != 0 && namespace != shuf__pid_namespace())
         return 0;
-    return is_locked && is_read && pid > 0 && (kill((pid_t)pid, 0) == 0 || errno == EPERM) ? pid
-                                                                                           : 0;
+    return is_named && (kill((pid_t)pid, 0) == 0 || errno == EPERM) ? pid : 0;
 }
 
 static void advise_start(const struct shuf__patient *patient, char advice[SHUF__FINDING_TEXT])

@@ -18,7 +18,9 @@
 enum {
     ACCEPT_AGAIN_MS = 100,
     CLOSING_MS = 1000,
-    RESERVE = 16, /* one of 16 connections is reserved for root and the daemon's user */
+    PATIENCE_MS = 1000, /* in which every refused connection gets its reply */
+    DROPS = 50,         /* most connections that are dropped in a millisecond */
+    RESERVE = 16,       /* one of 16 connections is reserved for root and the daemon's user */
     BUFFER_PART = 16,
     BUFFER_LEAST = 16 << 10,
 };
@@ -111,9 +113,15 @@ static bool may_not_open(const struct shuf__acceptor *acceptor, const struct ucr
            check_descriptors(acceptor, account, peer, error);
 }
 
+/* Without room for a reply, it only closes the connection: libshuf tries again then. */
 static void refuse(struct shuf__acceptor *acceptor, int fd, const struct shuf__error *error)
 {
-    shuf__refusals_add(&acceptor->refusals, fd, error);
+    if (shuf__refusals_are_full(&acceptor->refusals)) {
+        shuf__peer_socket_close(fd);
+        acceptor->dropped++;
+    } else {
+        shuf__refusals_add(&acceptor->refusals, fd, error);
+    }
     acceptor->sessions->stats->refused++;
     shuf__log_client(acceptor->sessions->log, SHUF__LOG_WARNING, "client refused: %s", error->text);
 }
@@ -162,6 +170,7 @@ static bool watch(struct shuf__acceptor *acceptor, uint32_t events)
 
 static void accept_again(uv_timer_t *timer)
 {
+    ((struct shuf__acceptor *)timer->data)->dropped = 0;
     shuf__acceptor_start(timer->data);
 }
 
@@ -193,11 +202,29 @@ static void on_room(struct shuf__refusals *refusals)
         shuf__acceptor_start(acceptor);
 }
 
+/* Whether to accept although a refusal has no room. A user who connects without a pause keeps the
+ * backlog full, in which the connections of others wait. So after a while, connections that must be
+ * refused are dropped, but not so many that the requests of others would wait. */
+static bool may_drop(struct shuf__acceptor *acceptor)
+{
+    const uint64_t now = uv_hrtime(), patience = PATIENCE_MS * UINT64_C(1000000);
+    if (now - acceptor->crowded > patience)
+        acceptor->crowded_since = now;
+    acceptor->crowded = now;
+    if (now - acceptor->crowded_since < patience)
+        return false;
+    if (acceptor->dropped < DROPS)
+        return true;
+    if (!uv_is_active((uv_handle_t *)&acceptor->again))
+        uv_timer_start(&acceptor->again, accept_again, 1, 0);
+    return false;
+}
+
 /* Accepts one connection. Another one waits for another turn, or until the refusals have room. */
 static void take_turn(struct shuf__ready *ready)
 {
     struct shuf__acceptor *acceptor = acceptor_of(ready);
-    if (shuf__refusals_are_full(&acceptor->refusals)) {
+    if (shuf__refusals_are_full(&acceptor->refusals) && !may_drop(acceptor)) {
         acceptor->awaits_room = true;
         watch(acceptor, 0);
         return;

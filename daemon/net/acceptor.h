@@ -22,7 +22,9 @@ struct shuf__acceptor {
     uv_prepare_t prepare;
     uv_timer_t closing; /* runs while sockets wait to be closed */
     struct shuf__refusals refusals;
-    bool awaits_room; /* for a refusal */
+    bool awaits_room;                /* for a refusal */
+    uint64_t crowded, crowded_since; /* uv_hrtime() of the last and first lack of room in a row */
+    unsigned dropped;                /* connections, in this millisecond */
 };
 
 /* Returns 0, or an error number of libuv: the system has no descriptors, no memory or no threads.
