@@ -9,11 +9,14 @@
 
 #include "support/cmocka_all.h"
 
+#include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -442,6 +445,30 @@ static void doctor_of_removed_socket(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* Another user has made the lock, in a directory like /tmp, and names a process that is not its
+ * own: root would end that process. */
+static void doctor_of_foreign_lock(void **state)
+{
+    (void)state;
+    struct command c;
+    char text[64], lock[PATH_MAX];
+    if (geteuid() != 0)
+        skip();
+    snprintf(lock, sizeof lock, "%s", shufctl_path("foreign.lock"));
+    snprintf(text, sizeof text, "%d serving 0\n", (int)getpid());
+    shufd_write(lock, text);
+    const int fd = open(lock, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0 && flock(fd, LOCK_EX) == 0);
+    for (uid_t owner = 0; owner < 2000; owner += 1001) {
+        assert_int_equal(chown(lock, owner, (gid_t)-1), 0);
+        assert_int_equal(shufctl_run(&c, 0, "doctor --socket %s", shufctl_path("foreign")), 69);
+        assert_int_equal(strstr(c.out.bytes, " has the lock of the socket") != NULL, owner == 0);
+        command_free(&c);
+    }
+    close(fd);
+    assert_int_equal(unlink(lock), 0);
+}
+
 /* shufctl is in a new PID namespace, the daemon outside of it. With `own_proc` /proc shows the new
  * namespace. */
 static void expect_notes_in_new_namespace(bool own_proc)
@@ -529,6 +556,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(doctor_with_daemon),
         cmocka_unit_test(doctor_without_daemon),
         cmocka_unit_test(doctor_of_removed_socket),
+        cmocka_unit_test(doctor_of_foreign_lock),
         cmocka_unit_test(doctor_in_another_namespace),
         cmocka_unit_test(doctor_without_permission),
     };
