@@ -5,6 +5,7 @@
  */
 #include "arguments.h"
 #include "call.h"
+#include "request_message.h"
 #include "transport_set.h"
 
 #include <inttypes.h>
@@ -18,65 +19,6 @@ static shuf_status read_page(struct shuf__round_trip *trip, const Shuf__Reply *r
                           (int)reply->body_case);
     *(const Shuf__LeasesReply **)trip->context = reply->leases;
     return SHUF_OK;
-}
-
-static void read_permutation(const Shuf__Permutation *from, shuf_lease_entry *entry)
-{
-    if (!from)
-        return;
-    entry->n = from->n;
-    entry->seed = from->seed;
-    entry->epoch = from->epoch;
-    shuf__copy_string(entry->key, sizeof entry->key, from->key);
-    shuf__copy_string(entry->algorithm, sizeof entry->algorithm, from->algorithm);
-}
-
-static void read_stream(const Shuf__Stream *from, shuf_lease_entry *entry)
-{
-    entry->distribution = (shuf_distribution)from->distribution;
-    entry->method = (shuf_method)from->method;
-    entry->seed = from->seed;
-    entry->stream = from->stream;
-    entry->offset = from->offset;
-    entry->dtype = (shuf_dtype)from->dtype;
-    entry->mean = from->mean;
-    entry->std = from->std;
-    shuf__copy_string(entry->key, sizeof entry->key, from->key);
-}
-
-static void read_exchange(const Shuf__Exchange *from, shuf_lease_entry *entry)
-{
-    read_permutation(from->permutation, entry);
-    entry->inverse = from->inverse;
-    entry->rank = from->rank;
-    entry->world = from->world;
-    entry->part = from->part;
-}
-
-/* A newer daemon may have kinds that this library does not know. */
-static void read_request(const Shuf__Result *from, shuf_lease_entry *entry)
-{
-    switch (from->what_case) {
-    case SHUF__RESULT__WHAT_PERMUTE:
-        read_permutation(from->permute->permutation, entry);
-        break;
-    case SHUF__RESULT__WHAT_STREAM:
-        read_stream(from->stream, entry);
-        break;
-    case SHUF__RESULT__WHAT_SHUFFLE:
-        read_permutation(from->shuffle->permutation, entry);
-        entry->record = from->shuffle->record;
-        entry->inverse = from->shuffle->inverse;
-        break;
-    case SHUF__RESULT__WHAT_EXCHANGE:
-        read_exchange(from->exchange, entry);
-        break;
-    case SHUF__RESULT__WHAT_BUFFER:
-        entry->buffer = true;
-        break;
-    default:
-        break;
-    }
 }
 
 static shuf_lease_entry read_entry(const Shuf__LeaseEntry *from)
@@ -93,9 +35,10 @@ static shuf_lease_entry read_entry(const Shuf__LeaseEntry *from)
         .block_bytes = from->block_bytes,
         .rows = from->rows,
         .count = from->count,
+        .request = {.kind = SHUF_OTHER_KIND},
     };
     if (from->request)
-        read_request(from->request, &entry);
+        entry.request = shuf__request_of_message(from->request);
     return entry;
 }
 

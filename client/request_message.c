@@ -73,6 +73,102 @@ static void set_name(char **field, const char *name)
         *field = (char *)(uintptr_t)name; /* only read */
 }
 
+/* ---- From a message ------------------------------------------------------------------------ */
+
+/* NULL for "". A daemon may send anything: a terminal may show the text. */
+static const char *read_name(char *name)
+{
+    shuf__make_printable(name);
+    return *name ? name : NULL;
+}
+
+static shuf_permutation read_permutation(const Shuf__Permutation *from)
+{
+    static const Shuf__Permutation absent = SHUF__PERMUTATION__INIT;
+    const Shuf__Permutation *p = from ? from : &absent;
+    return (shuf_permutation){.algorithm = read_name(p->algorithm),
+                              .n = p->n,
+                              .seed = p->seed,
+                              .key = read_name(p->key),
+                              .epoch = p->epoch};
+}
+
+static shuf_request read_permute(const Shuf__Permute *from)
+{
+    shuf_request request = {.permutation = read_permutation(from->permutation)};
+    shuf_permutation *p = &request.permutation;
+    p->epochs = from->epochs;
+    p->dtype = (shuf_dtype)from->dtype;
+    if (from->view_case == SHUF__PERMUTE__VIEW_SLICE) {
+        p->view = SHUF_VIEW_SLICE;
+        p->offset = from->slice->offset;
+        p->count = from->slice->count;
+        p->stride = from->slice->stride;
+    }
+    return request;
+}
+
+static shuf_request read_stream(const Shuf__Stream *from)
+{
+    return (shuf_request){SHUF_NUMBERS,
+                          .numbers = {.distribution = (shuf_distribution)from->distribution,
+                                      .method = (shuf_method)from->method,
+                                      .seed = from->seed,
+                                      .stream = from->stream,
+                                      .key = read_name(from->key),
+                                      .offset = from->offset,
+                                      .count = from->count,
+                                      .mean = from->mean,
+                                      .std = from->std,
+                                      .dtype = (shuf_dtype)from->dtype}};
+}
+
+static shuf_request read_shuffle(const Shuf__Shuffle *from)
+{
+    const shuf_permutation p = read_permutation(from->permutation);
+    return (shuf_request){SHUF_RECORDS, .records = {.algorithm = p.algorithm,
+                                                    .n = p.n,
+                                                    .record = from->record,
+                                                    .seed = p.seed,
+                                                    .epoch = p.epoch,
+                                                    .key = p.key,
+                                                    .inverse = from->inverse}};
+}
+
+static shuf_request read_exchange(const Shuf__Exchange *from)
+{
+    const shuf_permutation p = read_permutation(from->permutation);
+    return (shuf_request){SHUF_RANKS, .ranks = {.algorithm = p.algorithm,
+                                                .n = p.n,
+                                                .seed = p.seed,
+                                                .epoch = p.epoch,
+                                                .key = p.key,
+                                                .inverse = from->inverse,
+                                                .rank = from->rank,
+                                                .world = from->world,
+                                                .part = from->part}};
+}
+
+shuf_request shuf__request_of_message(const Shuf__Result *from)
+{
+    switch (from->what_case) {
+    case SHUF__RESULT__WHAT_PERMUTE:
+        return read_permute(from->permute);
+    case SHUF__RESULT__WHAT_STREAM:
+        return read_stream(from->stream);
+    case SHUF__RESULT__WHAT_SHUFFLE:
+        return read_shuffle(from->shuffle);
+    case SHUF__RESULT__WHAT_EXCHANGE:
+        return read_exchange(from->exchange);
+    case SHUF__RESULT__WHAT_BUFFER:
+        return (shuf_request){SHUF_BUFFER, .bytes = from->buffer->bytes};
+    default:
+        return (shuf_request){.kind = SHUF_OTHER_KIND};
+    }
+}
+
+/* ---- To a message -------------------------------------------------------------------------- */
+
 static void set_shape(struct shuf__request_message *m)
 {
     const struct shuf__shape shape = shuf__request_shape(&m->request);
@@ -178,6 +274,8 @@ static shuf_status make_result(struct shuf__result_message *m, const shuf_reques
         return make_shuffle(m, &request->records, error);
     case SHUF_BUFFER:
         return make_buffer(m, request->bytes);
+    case SHUF_OTHER_KIND:
+        break;
     }
     return shuf__fail(error, SHUF_INVALID,
                       "kind %d: expected PERMUTATION, NUMBERS, RANKS, RECORDS or BUFFER",

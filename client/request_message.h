@@ -16,6 +16,9 @@
 
 #include <stdbool.h>
 
+/* The request of a message that a daemon has made. The strings are those of the message. */
+shuf_request shuf__request_of_message(const Shuf__Result *from);
+
 /* Do not copy this struct: the messages point at each other. */
 struct shuf__request_message {
     Shuf__Request message;

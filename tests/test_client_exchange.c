@@ -109,8 +109,9 @@ static void leases_are_shared(void **state)
 static bool visit(void *context, const shuf_lease_entry *entry)
 {
     unsigned *found = context;
-    *found += entry->part == 0 && entry->world == WORLD && entry->rank == 2 && entry->n == N &&
-              !entry->inverse && strcmp(entry->algorithm, "primefold") == 0;
+    const shuf_ranks *r = &entry->request.ranks;
+    *found += entry->request.kind == SHUF_RANKS && r->part == 0 && r->world == WORLD &&
+              r->rank == 2 && r->n == N && !r->inverse && strcmp(r->algorithm, "primefold") == 0;
     return true;
 }
 

@@ -475,8 +475,10 @@ static void prefetched_result_is_taken(void **state)
     }
 }
 
+/* Its strings are valid only here. */
 static bool copy_entry(void *context, const shuf_lease_entry *e)
 {
+    assert_null(e->request.numbers.key);
     *(shuf_lease_entry *)context = *e;
     return true;
 }
@@ -500,11 +502,13 @@ static void leases_are_listed(void **state)
     take(handle, &request, SHUF_MEMFD, &lease);
     assert_int_equal(shuf_leases(handle, copy_entry, &e), SHUF_OK);
     assert_int_equal(e.id, lease->id);
-    assert_int_equal(e.distribution, SHUF_GAUSS);
-    assert_int_equal(e.method, SHUF_BOX_MULLER);
-    assert_true(e.seed == 1 && e.stream == 2 && e.offset == 3 && e.count == 4 && e.rows == 1);
-    assert_true(e.mean == 5.5 && e.std == 6.5 && e.dtype == SHUF_F16);
-    assert_string_equal(e.algorithm, "");
+    assert_int_equal(e.request.kind, SHUF_NUMBERS);
+    const shuf_numbers *s = &e.request.numbers;
+    assert_int_equal(s->distribution, SHUF_GAUSS);
+    assert_int_equal(s->method, SHUF_BOX_MULLER);
+    assert_true(s->seed == 1 && s->stream == 2 && s->offset == 3 && s->count == 4);
+    assert_true(e.count == 4 && e.rows == 1);
+    assert_true(s->mean == 5.5 && s->std == 6.5 && s->dtype == SHUF_F16);
     shuf_close(handle);
 }
 

@@ -129,13 +129,14 @@ struct visits {
 static bool check_entry(void *context, const shuf_lease_entry *e)
 {
     struct visits *v = context;
+    const shuf_permutation *p = &e->request.permutation;
     uint64_t i = v->count++;
     v->right = v->right && e->id == i + 1 && e->pid == 4000 + i && e->uid == 1000 &&
                e->transport == SHUF_CUDA_FD && e->prefetch == (i % 2 == 1) &&
                e->ready == (i % 3 == 0) && e->age_ms == 7 * i && e->block == 5 &&
-               e->block_bytes == UINT64_C(1) << 40 && e->n == 11 && e->seed == UINT64_MAX &&
-               e->epoch == 12 && e->rows == 13 && e->count == 14 &&
-               strcmp(e->algorithm, PEER_HOSTILE_SHOWN) == 0;
+               e->block_bytes == UINT64_C(1) << 40 && p->n == 11 && p->seed == UINT64_MAX &&
+               p->epoch == 12 && e->rows == 13 && e->count == 14 &&
+               strcmp(p->algorithm, PEER_HOSTILE_SHOWN) == 0;
     return v->count != v->stop;
 }
 
@@ -143,7 +144,8 @@ static bool check_entry(void *context, const shuf_lease_entry *e)
 static void pages_are_joined(void **state)
 {
     (void)state;
-    static const uint64_t sizes[] = {1, 7, 96, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106, 107, 108, PAGE};
+    static const uint64_t sizes[] = {1,   7,   96,  97,  98,  99,  100, 101,
+                                     102, 103, 104, 105, 106, 107, 108, PAGE};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         struct visits v = {.right = true};
         part.total = 2000;

@@ -398,6 +398,8 @@ static bool add_entry(void *context, const shuf_lease_entry *entry)
 {
     struct entry_list *seen = context;
     assert_true(seen->count < 4);
+    if (entry->request.kind == SHUF_RECORDS)
+        assert_string_equal(entry->request.records.algorithm, "lcg");
     seen->entries[seen->count++] = *entry;
     return true;
 }
@@ -416,11 +418,12 @@ static void buffers_are_listed(void **state)
     expect_ok(handle, shuf_leases(handle, add_entry, &seen));
     assert_int_equal(seen.count, 2);
     const shuf_lease_entry *b = &seen.entries[0], *s = &seen.entries[1];
-    assert_true(b->buffer && b->ready && b->count == 1001 && b->rows == 1 && b->record == 0);
-    assert_string_equal(b->algorithm, "");
+    assert_true(b->request.kind == SHUF_BUFFER && b->request.bytes == 1001);
+    assert_true(b->ready && b->count == 1001 && b->rows == 1);
     assert_int_equal(b->id, buffer->id);
-    assert_true(!s->buffer && s->n == 50 && s->record == 20 && s->inverse && s->epoch == 4);
-    assert_string_equal(s->algorithm, "lcg");
+    const shuf_records *r = &s->request.records;
+    assert_true(s->request.kind == SHUF_RECORDS && !r->input);
+    assert_true(r->n == 50 && r->record == 20 && r->inverse && r->epoch == 4);
     expect_ok(handle, shuf_daemon_status(handle, &status));
     assert_int_equal(status.buffers, 1);
     assert_int_equal(status.leases, 2);

@@ -343,21 +343,11 @@ typedef struct shuf_lease_entry {
     bool ready;               /* the values are computed */
     uint64_t age_ms;
     uint64_t block, block_bytes; /* id and size of the memory */
-    uint64_t seed;
-    char key[32]; /* the name of the key instead of the seed; else "" */
     uint64_t rows, count;
-    char algorithm[32]; /* of a permutation or shuffle, as n and epoch; else "" */
-    uint64_t n, epoch;
-    shuf_distribution distribution; /* of numbers, as the fields up to std; else 0 */
-    shuf_method method;
-    uint64_t stream, offset;
-    shuf_dtype dtype;
-    double mean, std;
-    uint64_t record; /* of a shuffle, as `inverse`; else 0 */
-    bool inverse;
-    bool buffer;          /* a buffer of `count` bytes */
-    uint64_t rank, world; /* of an exchange, which also has `inverse`; else 0 */
-    uint64_t part;        /* of a one-sided plan; else 0 */
+    /* Without `fingerprint`, `moments`, the input of records, and the sizes of ranks. A shard is a
+     * slice. The strings are valid until the visitor returns; NULL: not named. SHUF_OTHER_KIND: this library does
+     * not know the kind. */
+    shuf_request request;
 } shuf_lease_entry;
 
 /* Calls `visit` for each lease of this user, or of all users for root and the daemon's user, the

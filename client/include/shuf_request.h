@@ -191,6 +191,7 @@ typedef enum shuf_kind {
     SHUF_RANKS = 2,       /* `ranks`: the plan of an exchange */
     SHUF_RECORDS = 3,     /* `records`: the shuffle of a lease */
     SHUF_BUFFER = 4,      /* `bytes`: memory for this process to fill; it can only be leased */
+    SHUF_OTHER_KIND = 5,  /* of a newer daemon, only in shuf_leases() */
 } shuf_kind;
 
 /* A request for a result of one kind. For example {.permutation = {.n = 1000, .seed = 7}}, or

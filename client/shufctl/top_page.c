@@ -130,7 +130,13 @@ static void print_users(const struct page *page)
 
 static const char *kind_of(const shuf_lease_entry *e)
 {
-    return e->buffer ? "buffer" : e->record ? "shuffle" : e->distribution ? "stream" : "permute";
+    static const char *const names[] = {"permute", "stream", "exchange", "shuffle", "buffer"};
+    return e->request.kind < SHUF_OTHER_KIND ? names[e->request.kind] : "other";
+}
+
+static uint64_t size_of(const shuf_lease_entry *e)
+{
+    return e->request.kind == SHUF_PERMUTATION ? e->request.permutation.n : e->count;
 }
 
 static void print_leases(const struct page *page)
@@ -143,7 +149,7 @@ static void print_leases(const struct page *page)
         fprintf(page->to, "%-8" PRIu64 " %-8" PRIu64 " %-12.12s %-9s %-10s %10s %10s %" PRIu64 "\n",
                 e->id, e->pid, shuf__user_text(name, e->uid), kind_of(e),
                 shuf_transport_name(e->transport), shuf__units_memory(bytes, e->block_bytes),
-                shuf__units_time(age, e->age_ms * 1000000), e->n ? e->n : e->count);
+                shuf__units_time(age, e->age_ms * 1000000), size_of(e));
     }
 }
 

@@ -74,61 +74,79 @@ static const char *state_of(const shuf_lease_entry *e)
     return !e->ready ? "computing" : e->prefetch ? "prefetched" : "leased";
 }
 
-static void print_stream_entry(const shuf_lease_entry *e)
+static const char *name_of(const char *algorithm)
+{
+    return algorithm ? algorithm : "";
+}
+
+static void print_numbers(const shuf_numbers *s)
 {
     char seed[SHUF__SEED_TEXT];
     printf("%s %s, %s, stream %" PRIu64 ", %" PRIu64 " value%s from %" PRIu64,
-           shuf__distribution_text(e->distribution), shuf__dtype_text(e->dtype),
-           shuf__seed_text(seed, e->key, e->seed), e->stream, e->count, e->count == 1 ? "" : "s",
-           e->offset);
-    if (e->method)
-        printf(", method %s", shuf__method_text(e->method));
-    if (e->distribution == SHUF_GAUSS)
-        printf(", mean %g, std %g", e->mean, e->std);
+           shuf__distribution_text(s->distribution), shuf__dtype_text(s->dtype),
+           shuf__seed_text(seed, s->key, s->seed), s->stream, s->count, shuf__plural(s->count),
+           s->offset);
+    if (s->method)
+        printf(", method %s", shuf__method_text(s->method));
+    if (s->distribution == SHUF_GAUSS)
+        printf(", mean %g, std %g", s->mean, s->std);
     fputc('\n', stdout);
 }
 
-static void print_permutation_entry(const shuf_lease_entry *e)
+static void print_permutation(const shuf_permutation *p, uint64_t count)
 {
     char seed[SHUF__SEED_TEXT];
-    printf("%s, n %" PRIu64 ", %s", e->algorithm, e->n, shuf__seed_text(seed, e->key, e->seed));
-    if (e->rows == 1)
-        printf(", epoch %" PRIu64, e->epoch);
+    printf("%s, n %" PRIu64 ", %s", name_of(p->algorithm), p->n,
+           shuf__seed_text(seed, p->key, p->seed));
+    if (p->epochs == 1)
+        printf(", epoch %" PRIu64, p->epoch);
     else
-        printf(", %" PRIu64 " epochs from %" PRIu64, e->rows, e->epoch);
-    if (e->count != e->n)
-        printf(", %" PRIu64 " value%s%s", e->count, shuf__plural(e->count),
-               e->rows == 1 ? "" : " each");
+        printf(", %" PRIu64 " epochs from %" PRIu64, p->epochs, p->epoch);
+    if (count != p->n)
+        printf(", %" PRIu64 " value%s%s", count, shuf__plural(count),
+               p->epochs == 1 ? "" : " each");
     fputc('\n', stdout);
 }
 
-static void print_shuffle_entry(const shuf_lease_entry *e)
+static void print_records(const shuf_records *r)
 {
     char seed[SHUF__SEED_TEXT];
     printf("%s, %s%" PRIu64 " record%s of %" PRIu64 " byte%s, %s, epoch %" PRIu64 "\n",
-           e->algorithm, e->inverse ? "back, " : "", e->n, shuf__plural(e->n), e->record,
-           shuf__plural(e->record), shuf__seed_text(seed, e->key, e->seed), e->epoch);
+           name_of(r->algorithm), r->inverse ? "back, " : "", r->n, shuf__plural(r->n), r->record,
+           shuf__plural(r->record), shuf__seed_text(seed, r->key, r->seed), r->epoch);
 }
 
-static void print_exchange_entry(const shuf_lease_entry *e)
+static void print_ranks(const shuf_ranks *r)
 {
     char seed[SHUF__SEED_TEXT];
     printf("%s, %s%sexchange of %" PRIu64 " record%s, rank %" PRIu64 " of %" PRIu64
            ", %s, epoch %" PRIu64 "\n",
-           e->algorithm, e->part ? "one-sided, " : "", e->inverse ? "back, " : "", e->n,
-           shuf__plural(e->n), e->rank, e->world, shuf__seed_text(seed, e->key, e->seed), e->epoch);
+           name_of(r->algorithm), r->part ? "one-sided, " : "", r->inverse ? "back, " : "", r->n,
+           shuf__plural(r->n), r->rank, r->world, shuf__seed_text(seed, r->key, r->seed), r->epoch);
 }
 
 static void print_request(const shuf_lease_entry *e)
 {
-    if (e->buffer)
-        printf("buffer of %" PRIu64 " byte%s\n", e->count, shuf__plural(e->count));
-    else if (e->world)
-        print_exchange_entry(e);
-    else if (e->record)
-        print_shuffle_entry(e);
-    else
-        (e->distribution ? print_stream_entry : print_permutation_entry)(e);
+    const shuf_request *r = &e->request;
+    switch (r->kind) {
+    case SHUF_PERMUTATION:
+        print_permutation(&r->permutation, e->count);
+        break;
+    case SHUF_NUMBERS:
+        print_numbers(&r->numbers);
+        break;
+    case SHUF_RANKS:
+        print_ranks(&r->ranks);
+        break;
+    case SHUF_RECORDS:
+        print_records(&r->records);
+        break;
+    case SHUF_BUFFER:
+        printf("buffer of %" PRIu64 " byte%s\n", r->bytes, shuf__plural(r->bytes));
+        break;
+    case SHUF_OTHER_KIND:
+        puts("a kind of result that this shufctl does not know");
+    }
 }
 
 static bool print_entry(void *context, const shuf_lease_entry *e)
@@ -143,41 +161,56 @@ static bool print_entry(void *context, const shuf_lease_entry *e)
     return true;
 }
 
-static void add_permutation_fields(json_t *object, const shuf_lease_entry *e)
+static void add_permutation(json_t *object, const char *algorithm, uint64_t n, const char *key,
+                            uint64_t seed, uint64_t epoch)
 {
-    shuf__json_text(object, "algorithm", e->algorithm);
-    shuf__json_integer(object, "n", e->n);
-    shuf__json_decimal(object, "epoch", e->epoch);
+    shuf__json_seed(object, key, seed);
+    shuf__json_text(object, "algorithm", algorithm);
+    shuf__json_integer(object, "n", n);
+    shuf__json_decimal(object, "epoch", epoch);
 }
 
-static void add_stream_fields(json_t *object, const shuf_lease_entry *e)
+static void add_numbers(json_t *object, const shuf_numbers *s)
 {
-    shuf__json_text(object, "distribution", shuf__distribution_text(e->distribution));
-    if (e->distribution == SHUF_GAUSS)
-        shuf__json_text(object, "method", shuf__method_text(e->method));
-    shuf__json_text(object, "dtype", shuf__dtype_text(e->dtype));
-    shuf__json_decimal(object, "stream", e->stream);
-    shuf__json_integer(object, "offset", e->offset);
-    json_object_set_new(object, "mean", json_real(e->mean));
-    json_object_set_new(object, "std", json_real(e->std));
+    shuf__json_seed(object, s->key, s->seed);
+    shuf__json_text(object, "distribution", shuf__distribution_text(s->distribution));
+    if (s->distribution == SHUF_GAUSS)
+        shuf__json_text(object, "method", shuf__method_text(s->method));
+    shuf__json_text(object, "dtype", shuf__dtype_text(s->dtype));
+    shuf__json_decimal(object, "stream", s->stream);
+    shuf__json_integer(object, "offset", s->offset);
+    json_object_set_new(object, "mean", json_real(s->mean));
+    json_object_set_new(object, "std", json_real(s->std));
 }
 
-static void add_request_fields(json_t *object, const shuf_lease_entry *e)
+static void add_ranks(json_t *object, const shuf_ranks *r)
 {
-    json_object_set_new(object, "buffer", json_boolean(e->buffer));
-    if (e->buffer)
-        return;
-    shuf__json_seed(object, e->key, e->seed);
-    (e->distribution ? add_stream_fields : add_permutation_fields)(object, e);
-    if (e->world) {
-        shuf__json_integer(object, "rank", e->rank);
-        shuf__json_integer(object, "world", e->world);
-        shuf__json_integer(object, "part", e->part);
-    } else if (e->record) {
-        shuf__json_integer(object, "record", e->record);
-    }
-    if (e->world || e->record)
-        json_object_set_new(object, "inverse", json_boolean(e->inverse));
+    add_permutation(object, name_of(r->algorithm), r->n, r->key, r->seed, r->epoch);
+    shuf__json_integer(object, "rank", r->rank);
+    shuf__json_integer(object, "world", r->world);
+    shuf__json_integer(object, "part", r->part);
+    json_object_set_new(object, "inverse", json_boolean(r->inverse));
+}
+
+static void add_records(json_t *object, const shuf_records *r)
+{
+    add_permutation(object, name_of(r->algorithm), r->n, r->key, r->seed, r->epoch);
+    shuf__json_integer(object, "record", r->record);
+    json_object_set_new(object, "inverse", json_boolean(r->inverse));
+}
+
+static void add_request_fields(json_t *object, const shuf_request *r)
+{
+    const shuf_permutation *p = &r->permutation;
+    json_object_set_new(object, "buffer", json_boolean(r->kind == SHUF_BUFFER));
+    if (r->kind == SHUF_PERMUTATION)
+        add_permutation(object, name_of(p->algorithm), p->n, p->key, p->seed, p->epoch);
+    else if (r->kind == SHUF_NUMBERS)
+        add_numbers(object, &r->numbers);
+    else if (r->kind == SHUF_RANKS)
+        add_ranks(object, &r->ranks);
+    else if (r->kind == SHUF_RECORDS)
+        add_records(object, &r->records);
 }
 
 static bool add_entry(void *context, const shuf_lease_entry *e)
@@ -192,7 +225,7 @@ static bool add_entry(void *context, const shuf_lease_entry *e)
     shuf__json_seconds(object, "age_seconds", e->age_ms * 1000000);
     shuf__json_integer(object, "block", e->block);
     shuf__json_integer(object, "block_bytes", e->block_bytes);
-    add_request_fields(object, e);
+    add_request_fields(object, &e->request);
     shuf__json_integer(object, "rows", e->rows);
     shuf__json_integer(object, "count", e->count);
     json_array_append_new(context, object);

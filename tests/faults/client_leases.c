@@ -135,7 +135,8 @@ struct search {
 static bool visit(void *context, const shuf_lease_entry *entry)
 {
     struct search *search = context;
-    search->found |= entry->id == search->id && entry->n == N && entry->seed == SEED;
+    search->found |= entry->id == search->id && entry->request.permutation.n == N &&
+                     entry->request.permutation.seed == SEED;
     return true;
 }
 

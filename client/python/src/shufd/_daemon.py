@@ -18,7 +18,7 @@ _NAMES = {number: name for name, number in _dtype.NUMBERS.items()}
 
 
 def _string(text: Any) -> str:
-    return str(ffi.string(text).decode(errors="replace"))
+    return "" if text == ffi.NULL else str(ffi.string(text).decode(errors="replace"))
 
 
 def status(connection: Connection) -> dict[str, Any]:
@@ -29,22 +29,30 @@ def status(connection: Connection) -> dict[str, Any]:
     return state
 
 
-def _request_of(entry: Any) -> dict[str, Any]:
+def _origin(order: Any) -> dict[str, Any]:
+    return {"key": _string(order.key)} if order.key else {"seed": order.seed}
+
+
+def _permutation_of(order: Any) -> dict[str, Any]:
+    return {"n": order.n, **_origin(order), "epoch": order.epoch, "algorithm": _string(order.algorithm)}
+
+
+def _request_of(request: Any) -> dict[str, Any]:
     """The request whose result has the lease, by the names of the arguments of Client."""
-    if entry.buffer:
-        return {"kind": "buffer"}
-    origin: dict[str, Any] = {"key": _string(entry.key)} if entry.key[0] != b"\0" else {"seed": entry.seed}
-    if entry.distribution:
-        kind = "normal" if entry.distribution == lib.SHUF_GAUSS else "uniform"
-        return {"kind": kind, **origin, "stream": entry.stream, "offset": entry.offset,
-                "dtype": _NAMES.get(entry.dtype)}  # fmt: skip
-    if entry.world:
-        return {"kind": "exchange", "n": entry.n, **origin, "epoch": entry.epoch, "rank": entry.rank,
-                "world": entry.world, "inverse": entry.inverse, "part": entry.part,
-                "algorithm": _string(entry.algorithm)}  # fmt: skip
-    kind = ("unshuffle" if entry.inverse else "shuffle") if entry.record else "permute"
-    algorithm = _string(entry.algorithm)
-    return {"kind": kind, "n": entry.n, **origin, "epoch": entry.epoch, "algorithm": algorithm}
+    if request.kind == lib.SHUF_PERMUTATION:
+        return {"kind": "permute", **_permutation_of(request.permutation)}
+    if request.kind == lib.SHUF_NUMBERS:
+        law = request.numbers
+        kind = "normal" if law.distribution == lib.SHUF_GAUSS else "uniform"
+        return {"kind": kind, **_origin(law), "stream": law.stream, "offset": law.offset,
+                "dtype": _NAMES.get(law.dtype)}  # fmt: skip
+    if request.kind == lib.SHUF_RANKS:
+        plan = request.ranks
+        return {"kind": "exchange", **_permutation_of(plan), "rank": plan.rank, "world": plan.world,
+                "inverse": plan.inverse, "part": plan.part}  # fmt: skip
+    if request.kind == lib.SHUF_RECORDS:
+        return {"kind": "unshuffle" if request.records.inverse else "shuffle", **_permutation_of(request.records)}
+    return {"kind": "buffer" if request.kind == lib.SHUF_BUFFER else "other"}
 
 
 @ffi.def_extern()
@@ -62,7 +70,7 @@ def shufpy_visit_lease(context: Any, entry: Any) -> bool:
             "bytes": entry.block_bytes,
             "rows": entry.rows,
             "count": entry.count,
-            **_request_of(entry),
+            **_request_of(entry.request),
         }
     )
     return True
