@@ -9,7 +9,6 @@
 #include "result_message.h"
 
 #include <inttypes.h>
-#include <stddef.h>
 
 #define WORD(NAME, name) " " #name
 
@@ -28,11 +27,6 @@ _Static_assert(SHUF__LOOK_UPS_MAX * sizeof(uint64_t) + 1280 <= SHUF__FRAME_MAX,
 
 _Static_assert(2 * SHUF__RANKS_SIZED * sizeof(uint64_t) + 1280 <= SHUF__FRAME_MAX,
                "a frame holds the sizes and the other fields");
-
-_Static_assert(offsetof(struct shuf__shuffle, permutation) == 0 &&
-                   offsetof(struct shuf__look_up, permutation) == 0 &&
-                   offsetof(struct shuf__plan, permutation) == 0,
-               "the permutation of a request is its first member");
 
 static struct shuf__view view_of(const Shuf__Permute *message)
 {

@@ -35,7 +35,7 @@ enum { GROUP = 4711 };
 static void write_key(const struct harness *h, const char *name, const char *text)
 {
     char path[HARNESS_PATH + 64];
-    snprintf(path, sizeof path, "%s/keys/%s", h->directory, name);
+    snprintf(path, sizeof path, "%.*s/keys/%.32s", HARNESS_PATH, h->directory, name);
     shufd_write(path, text);
     assert_int_equal(chmod(path, 0600), 0);
 }
@@ -43,7 +43,7 @@ static void write_key(const struct harness *h, const char *name, const char *tex
 static void remove_key(const struct harness *h, const char *name)
 {
     char path[HARNESS_PATH + 64];
-    snprintf(path, sizeof path, "%s/keys/%s", h->directory, name);
+    snprintf(path, sizeof path, "%.*s/keys/%.32s", HARNESS_PATH, h->directory, name);
     assert_true(unlink(path) == 0 || errno == ENOENT);
 }
 
@@ -54,7 +54,7 @@ static void prepare_with_keys(struct harness *h)
     char text[2 * HARNESS_PATH + 128], keys[HARNESS_PATH + 8];
     assert_true(harness_prepare(h, harness_backend, extra));
     snprintf(conf, sizeof conf, "%s/conf", h->directory);
-    snprintf(keys, sizeof keys, "%s/keys", h->directory);
+    snprintf(keys, sizeof keys, "%.*s/keys", HARNESS_PATH, h->directory);
     snprintf(text, sizeof text, "keys = %s\nsocket_mode = 0666\nlog_level = debug\nlog_rate = 0\n",
              keys);
     shufd_write(conf, text);
@@ -78,7 +78,7 @@ static int stop(void **state)
     char keys[HARNESS_PATH + 8];
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         remove_key(h, files[i]);
-    snprintf(keys, sizeof keys, "%s/keys", h->directory);
+    snprintf(keys, sizeof keys, "%.*s/keys", HARNESS_PATH, h->directory);
     assert_int_equal(rmdir(keys), 0);
     return harness_stop(h) ? 0 : -1;
 }
@@ -200,8 +200,8 @@ static void check_stream(shuf *handle, const char *row)
     shuf_request request = {.kind = SHUF_NUMBERS, .numbers = {0}};
     assert_int_equal(
         sscanf(row, "stream %32s %15s %7s %" SCNu64 " %lf %lf %" SCNu64 " %" SCNu64 " %" SCNx64,
-               digits, law, dtype, &request.numbers.stream, &request.numbers.mean, &request.numbers.std,
-               &request.numbers.offset, &request.numbers.count, &fingerprint),
+               digits, law, dtype, &request.numbers.stream, &request.numbers.mean,
+               &request.numbers.std, &request.numbers.offset, &request.numbers.count, &fingerprint),
         9);
     request.numbers.key = name_of(digits);
     request.numbers.distribution = strcmp(law, "uniform") == 0 ? SHUF_UNIFORM : SHUF_GAUSS;
@@ -595,7 +595,7 @@ static void unreadable_files_name_the_user(void **state)
     char keys[HARNESS_PATH + 8];
     if (geteuid() != 0)
         skip();
-    snprintf(keys, sizeof keys, "%s/keys", h->directory);
+    snprintf(keys, sizeof keys, "%.*s/keys", HARNESS_PATH, h->directory);
     check_as_other(h, "/keys: Permission denied; expected a directory that uid 65534 may read\n");
     setenv("INVOCATION_ID", "1", 1); /* as in a unit, whose sandbox may hide /tmp */
     check_as_other(h, "may read; the unit may hide it (ProtectHome=, PrivateTmp=): choose another");

@@ -198,7 +198,7 @@ typedef enum shuf_kind {
  * {SHUF_BUFFER, .bytes = 4096}. */
 typedef struct shuf_request {
     shuf_kind kind;
-    union {
+    __extension__ union { /* of C11 */
         shuf_permutation permutation;
         shuf_numbers numbers;
         shuf_ranks ranks;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks requests for the plan of an exchange, and computes the sizes of its ranks: see request.h.
- * The checks are in the order of the fields, so an error names the first wrong field.
+ * EXCHANGE: the plan by which a rank exchanges its records with others.
  */
 #include "algorithm.h"
-#include "request.h"
+#include "kind.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -233,3 +232,48 @@ shuf_status shuf__exchange_make(struct shuf__request *request, struct shuf__erro
     digest_lists(plan);
     return SHUF_OK;
 }
+
+/* ---- The kind ---------------------------------------------------------------------- */
+
+static struct shuf__shape shape(const struct shuf__request *request)
+{
+    return shuf__shape_of(1, request->plan.numbers, shuf__dtype_bytes((int)request->dtype));
+}
+
+static int compare_plans(const struct shuf__plan *a, const struct shuf__plan *b)
+{
+    SHUF__RETURN_UNLESS_EQUAL(a->rank, b->rank);
+    SHUF__RETURN_UNLESS_EQUAL(a->world, b->world);
+    SHUF__RETURN_UNLESS_EQUAL(a->inverse, b->inverse);
+    SHUF__RETURN_UNLESS_EQUAL(a->part, b->part);
+    SHUF__RETURN_UNLESS_EQUAL(a->digest[0], b->digest[0]);
+    SHUF__RETURN_UNLESS_EQUAL(a->digest[1], b->digest[1]);
+    return shuf__permutation_compare(&a->permutation, &b->permutation);
+}
+
+static int compare(const struct shuf__request *a, const struct shuf__request *b)
+{
+    return compare_plans(&a->plan, &b->plan);
+}
+
+static void describe(const struct shuf__request *request, bool all, char *text)
+{
+    const struct shuf__plan *plan = &request->plan;
+    snprintf(text, SHUF__REQUEST_TEXT,
+             "exchange n %" PRIu64 ", rank %" PRIu64 " of %" PRIu64 "%s%s", plan->permutation.n,
+             plan->rank, plan->world, plan->inverse ? ", inverse" : "",
+             plan->part ? ", one-sided" : "");
+    if (!all)
+        return;
+    shuf__add_permutation(request, text);
+    if (plan->part)
+        SHUF__ADD(text, ", parts of %" PRIu64, plan->part);
+}
+
+const struct shuf__kind shuf__exchange_kind = {
+    .name = "exchange",
+    .has_permutation = true,
+    .shape = shape,
+    .compare = compare,
+    .describe = describe,
+};

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks of requests for random numbers: see request.h. The checks are in the order of the fields.
- * A check of several fields comes at the last of these fields.
+ * STREAM: random numbers.
  */
-#include "request.h"
+#include "kind.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -134,3 +133,51 @@ shuf_status shuf__stream_make(struct shuf__request *request, struct shuf__error 
         return error->status;
     return SHUF_OK;
 }
+
+/* ---- The kind ---------------------------------------------------------------------- */
+
+static struct shuf__shape shape(const struct shuf__request *request)
+{
+    return shuf__shape_of(1, request->stream.count, shuf__dtype_bytes((int)request->dtype));
+}
+
+static int compare_streams(const struct shuf__stream *a, const struct shuf__stream *b)
+{
+    SHUF__RETURN_UNLESS_EQUAL(a->seed, b->seed);
+    SHUF__RETURN_UNLESS_EQUAL(a->seed_high, b->seed_high);
+    SHUF__RETURN_UNLESS_EQUAL(a->stream, b->stream);
+    SHUF__RETURN_UNLESS_EQUAL(a->offset, b->offset);
+    SHUF__RETURN_UNLESS_EQUAL(a->count, b->count);
+    SHUF__RETURN_UNLESS_EQUAL(a->mean, b->mean);
+    SHUF__RETURN_UNLESS_EQUAL(a->std, b->std);
+    SHUF__RETURN_UNLESS_EQUAL(a->distribution, b->distribution);
+    return 0;
+}
+
+static int compare(const struct shuf__request *a, const struct shuf__request *b)
+{
+    return compare_streams(&a->stream, &b->stream);
+}
+
+static void describe(const struct shuf__request *request, bool all, char *text)
+{
+    const struct shuf__stream *s = &request->stream;
+    snprintf(text, SHUF__REQUEST_TEXT, "%s, %s, stream %" PRIu64,
+             shuf__distribution_name(s->distribution), shuf__dtype_name((int)request->dtype),
+             s->stream);
+    if (!all)
+        return;
+    shuf__add_key(request, s->seed, text);
+    SHUF__ADD(text, ", %" PRIu64 " value%s from %" PRIu64, s->count, shuf__plural(s->count),
+              s->offset);
+    if (shuf__distribution_is_normal(s->distribution))
+        SHUF__ADD(text, ", mean %.17g, std %.17g", s->mean, s->std);
+}
+
+const struct shuf__kind shuf__stream_kind = {
+    .name = "stream",
+    .has_permutation = false,
+    .shape = shape,
+    .compare = compare,
+    .describe = describe,
+};

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks of requests for a permutation's values: see request.h. The checks are in the order of the
- * fields, so an error names the first wrong field.
+ * PERMUTATION: values of a permutation.
  */
-#include "request.h"
-
-#include <inttypes.h>
+#include "algorithm.h"
+#include "kind.h"
 
 #define U32_VALUES (UINT64_C(1) << 32)
 
@@ -109,7 +107,7 @@ static shuf_status choose_dtype(struct shuf__request *request, struct shuf__erro
     return SHUF_OK;
 }
 
-static shuf_status check_n(uint64_t n, struct shuf__error *error)
+shuf_status shuf__check_n(uint64_t n, struct shuf__error *error)
 {
     if (n > 0 && n <= SHUF__N_MAX)
         return SHUF_OK;
@@ -138,69 +136,80 @@ shuf_status shuf__permutation_make(struct shuf__request *request, const struct s
     request->kind = SHUF__PERMUTATION;
     if (p->rows == 0)
         p->rows = 1;
-    if (check_n(p->n, error) || take_view(view, p, error) || choose_dtype(request, error) ||
+    if (shuf__check_n(p->n, error) || take_view(view, p, error) || choose_dtype(request, error) ||
         check_size(request, error))
         return error->status;
     return SHUF_OK;
 }
 
-/* Takes the whole permutation as one row. */
-static void take_row(struct shuf__permutation *p)
+void shuf__permutation_take_row(struct shuf__permutation *p)
 {
     p->rows = 1;
     take_all(p);
 }
 
-/* ---- Shuffles -------------------------------------------------------------------- */
+/* ---- The kind ---------------------------------------------------------------------- */
 
-shuf_status shuf__shuffle_make(struct shuf__request *request, struct shuf__error *error)
+static struct shuf__shape shape(const struct shuf__request *request)
 {
-    struct shuf__shuffle *shuffle = &request->shuffle;
-    const uint64_t n = shuffle->permutation.n;
-    uint64_t bytes;
-    request->kind = SHUF__SHUFFLE;
-    request->dtype = SHUF_AUTO;
-    if (check_n(n, error))
-        return error->status;
-    if (shuffle->record == 0)
-        return shuf__fail(error, SHUF_INVALID, "record 0: expected at least 1 byte");
-    if (__builtin_mul_overflow(n, shuffle->record, &bytes) || bytes > INT64_MAX)
-        return shuf__fail(error, SHUF_INVALID,
-                          "n %" PRIu64 ", record %" PRIu64
-                          ": so many bytes pass 2^63, expected fewer",
-                          n, shuffle->record);
-    take_row(&shuffle->permutation);
-    return SHUF_OK;
+    return shuf__shape_of(request->permutation.rows, request->permutation.count,
+                          shuf__dtype_bytes((int)request->dtype));
 }
 
-shuf_status shuf__shuffle_check_input(const struct shuf__request *request, uint64_t lease,
-                                      uint64_t has, struct shuf__error *error)
+int shuf__permutation_compare(const struct shuf__permutation *a, const struct shuf__permutation *b)
 {
-    const struct shuf__shuffle *shuffle = &request->shuffle;
-    const uint64_t n = shuffle->permutation.n, bytes = n * shuffle->record;
-    if (bytes <= has)
-        return SHUF_OK;
-    return shuf__fail(error, SHUF_INVALID,
-                      "n %" PRIu64 ", record %" PRIu64 ": %" PRIu64
-                      " bytes, expected at most the %" PRIu64 " of lease %" PRIu64,
-                      n, shuffle->record, bytes, has, lease);
+    SHUF__RETURN_UNLESS_EQUAL(a->n, b->n);
+    SHUF__RETURN_UNLESS_EQUAL(a->seed, b->seed);
+    SHUF__RETURN_UNLESS_EQUAL(a->seed_high, b->seed_high);
+    SHUF__RETURN_UNLESS_EQUAL(a->epoch, b->epoch);
+    SHUF__RETURN_UNLESS_EQUAL(a->rows, b->rows);
+    SHUF__RETURN_UNLESS_EQUAL(a->offset, b->offset);
+    SHUF__RETURN_UNLESS_EQUAL(a->count, b->count);
+    SHUF__RETURN_UNLESS_EQUAL(a->stride, b->stride);
+    SHUF__RETURN_UNLESS_EQUAL(a->algorithm, b->algorithm);
+    return 0;
 }
 
-/* ---- Look-ups -------------------------------------------------------------------- */
-
-shuf_status shuf__look_up_make(struct shuf__request *request, const uint64_t *at, size_t count,
-                               struct shuf__error *error)
+/* U64 and I64 values have the same bits, so only sizes count. */
+static int compare(const struct shuf__request *a, const struct shuf__request *b)
 {
-    struct shuf__permutation *p = &request->look_up.permutation;
-    request->kind = SHUF__LOOK_UP;
-    request->dtype = SHUF_AUTO;
-    if (check_n(p->n, error))
-        return error->status;
-    for (size_t i = 0; i < count; i++)
-        if (at[i] >= p->n)
-            return shuf__fail(error, SHUF_INVALID,
-                              "at[%zu] %" PRIu64 ": expected less than n = %" PRIu64, i, at[i],
-                              p->n);
-    take_row(p);
-    return SHUF_OK;
+    SHUF__RETURN_UNLESS_EQUAL(shuf__dtype_bytes((int)a->dtype), shuf__dtype_bytes((int)b->dtype));
+    return shuf__permutation_compare(&a->permutation, &b->permutation);
 }
+
+void shuf__add_key(const struct shuf__request *request, uint64_t seed, char *text)
+{
+    if (request->key.name[0])
+        SHUF__ADD(text, ", key %s", request->key.name);
+    else
+        SHUF__ADD(text, ", seed %" PRIu64, seed);
+}
+
+void shuf__add_permutation(const struct shuf__request *request, char *text)
+{
+    const struct shuf__permutation *p = shuf__request_permutation(request);
+    SHUF__ADD(text, ", %s", shuf__algorithm_name(p->algorithm));
+    shuf__add_key(request, p->seed, text);
+    SHUF__ADD(text, ", epoch %" PRIu64, p->epoch);
+}
+
+static void describe(const struct shuf__request *request, bool all, char *text)
+{
+    const struct shuf__permutation *p = &request->permutation;
+    snprintf(text, SHUF__REQUEST_TEXT, "%sn %" PRIu64, all ? "permute " : "", p->n);
+    if (!all) {
+        SHUF__ADD(text, ", %s", shuf__algorithm_name(p->algorithm));
+        return;
+    }
+    shuf__add_permutation(request, text);
+    SHUF__ADD(text, ", %" PRIu64 " x %" PRIu64 " value%s", p->rows, p->count,
+              shuf__plural(p->count));
+}
+
+const struct shuf__kind shuf__permutation_kind = {
+    .name = "permute",
+    .has_permutation = true,
+    .shape = shape,
+    .compare = compare,
+    .describe = describe,
+};
