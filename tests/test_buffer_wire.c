@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Allocate and Write messages without libshuf: the operations that a client may do with a buffer,
+ * Buffer and Write messages without libshuf: the operations that a client may do with a buffer,
  * the error of every wrong field, and the users of a lease. Also the memory of a buffer, until it
  * is freed.
  */

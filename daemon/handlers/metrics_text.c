@@ -103,7 +103,8 @@ static void write_stages(struct shuf__exposition *x, const struct shuf__service 
 static void write_values(struct shuf__exposition *x, const struct shuf__service *s)
 {
     static const unsigned kinds[] = {SHUF__RESULT__WHAT_PERMUTE, SHUF__RESULT__WHAT_STREAM,
-                                     SHUF__RESULT__WHAT_SHUFFLE, SHUF__REQUEST__BODY_INDEX};
+                                     SHUF__RESULT__WHAT_SHUFFLE, SHUF__RESULT__WHAT_EXCHANGE,
+                                     SHUF__REQUEST__BODY_INDEX};
     char labels[LABELS_TEXT];
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         snprintf(labels, sizeof labels, "kind=\"%s\"", shuf__request_kind_name(kinds[i]));
