@@ -92,17 +92,30 @@ char *shufctl_succeed(size_t *size, const char *format, ...)
     return c.out.bytes;
 }
 
-void shufctl_fail(int status, const char *words, const char *arguments)
+static bool fails_as_expected(const struct shufctl_mistake *m)
 {
     struct command c;
-    shufctl_run(&c, 0, "%s", arguments);
-    if (c.status != status || !strstr(c.err.bytes, words))
-        fprintf(stderr, "shufctl %s: %d\n%s", arguments, c.status, c.err.bytes);
-    assert_int_equal(c.status, status);
-    assert_non_null(strstr(c.err.bytes, words));
-    assert_memory_equal(c.err.bytes + c.err.size - 1, "\n", 1);
-    assert_int_equal(c.out.size, 0);
+    shufctl_run(&c, 0, "%s", m->arguments);
+    const bool right = c.status == m->status && strstr(c.err.bytes, m->words) && c.out.size == 0 &&
+                       c.err.size > 0 && c.err.bytes[c.err.size - 1] == '\n';
+    if (!right)
+        fprintf(stderr, "shufctl %s: %d, expected %d with \"%s\"\n%s%s", m->arguments, c.status,
+                m->status, m->words, c.err.bytes, c.out.bytes);
     command_free(&c);
+    return right;
+}
+
+void shufctl_fail(int status, const char *words, const char *arguments)
+{
+    assert_true(fails_as_expected(&(struct shufctl_mistake){arguments, status, words}));
+}
+
+void shufctl_fail_each(const struct shufctl_mistake *mistakes, size_t count)
+{
+    size_t wrong = 0;
+    for (size_t i = 0; i < count; i++)
+        wrong += !fails_as_expected(&mistakes[i]);
+    assert_int_equal(wrong, 0);
 }
 
 int shufctl_script(struct command *command, const char *format, ...)

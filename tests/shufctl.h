@@ -31,6 +31,14 @@ char *shufctl_succeed(size_t *size, const char *format, ...) __attribute__((form
  * stderr. */
 void shufctl_fail(int status, const char *words, const char *arguments);
 
+/* The same for each mistake. Prints all that differ before it fails. */
+struct shufctl_mistake {
+    const char *arguments;
+    int status;
+    const char *words;
+};
+void shufctl_fail_each(const struct shufctl_mistake *mistakes, size_t count);
+
 /* Runs a script for sh, in which $0 is shufctl. */
 int shufctl_script(struct command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -418,11 +418,7 @@ static void undefined_moments_are_null(void **state)
 static void wrong_options_are_explained(void **state)
 {
     (void)state;
-    static const struct {
-        const char *arguments;
-        int status;
-        const char *words;
-    } rows[] = {
+    static const struct shufctl_mistake rows[] = {
         {"gauss --seed 7", 64, "--count: missing"},
         {"gauss --count 7", 64, "--seed: missing"},
         {"gauss --count 0 --seed 7", 64, "count 0: expected at least 1"},
@@ -477,8 +473,7 @@ static void wrong_options_are_explained(void **state)
         {"uniform --count 10 --seed 7 --dtype i64", 64, "dtype i64: expected u32, u64, f64 or f32"},
         {"uniform 10", 64, "argument '10'"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        shufctl_fail(rows[i].status, rows[i].words, rows[i].arguments);
+    shufctl_fail_each(rows, sizeof rows / sizeof *rows);
 }
 
 static void help_lists_options(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The failures of shufctl: the exit status and the message of every mistake. After a full disk, a
- * closed terminal or a signal, an output file is complete or does not exist.
+ * The failures of shufctl: the exit status and the message of every mistake; standard output, the
+ * daemon and the terminal.
  */
 #include "shufctl.h"
 #include "support/cmocka_all.h"
@@ -19,14 +19,10 @@
 
 /* ---- Mistakes ----------------------------------------------------------- */
 
-static void wrong_options_are_explained(void **state)
+static void wrong_verbs_are_explained(void **state)
 {
     (void)state;
-    static const struct {
-        const char *arguments;
-        int status;
-        const char *words;
-    } rows[] = {
+    static const struct shufctl_mistake rows[] = {
         {"", 64, "Usage: shufctl VERB"},
         {"shufle", 64, "verb 'shufle': no such verb; did you mean shuffle?"},
         {"permut", 64, "verb 'permut': no such verb; did you mean permute?"},
@@ -49,6 +45,14 @@ static void wrong_options_are_explained(void **state)
         {"units", 64, "verb 'units': no such verb; it is a topic: shufctl help units"},
         {"help numbers", 64, "help 'numbers': expected a verb or a topic; see shufctl help units"},
         {"help sizes", 64, "see shufctl help units"},
+    };
+    shufctl_fail_each(rows, sizeof rows / sizeof *rows);
+}
+
+static void wrong_options_are_explained(void **state)
+{
+    (void)state;
+    static const struct shufctl_mistake rows[] = {
         {"permute --sede 7", 64, "unrecognized option '--sede'; did you mean --seed?"},
         {"permute --sede=7", 64, "unrecognized option '--sede=7'; did you mean --seed?"},
         {"permute -n 10 --seed 7", 64, "unrecognized option '-n'; did you mean --n?"},
@@ -106,6 +110,14 @@ static void wrong_options_are_explained(void **state)
         {"--wait status", 64, "verb: missing behind status"},
         {"--completion", 64, "--completion: expected one shell behind it: bash, zsh or fish\n"},
         {"permute --bogus", 64, "unrecognized option '--bogus'"},
+    };
+    shufctl_fail_each(rows, sizeof rows / sizeof *rows);
+}
+
+static void wrong_arguments_are_explained(void **state)
+{
+    (void)state;
+    static const struct shufctl_mistake rows[] = {
         {"permute 10", 64, "argument '10': expected only options; did you mean --n 10?\n"},
         {"permute 1e9 --seed 7", 64, "did you mean --n 1e9?\n"},
         {"permute --n 10 order.npy --seed 7", 64, "did you mean --out order.npy?\n"},
@@ -118,6 +130,14 @@ static void wrong_options_are_explained(void **state)
         {"gauss 10 --seed 7", 64, "did you mean --count 10?\n"},
         {"index --n 10 --seed 7 0,5", 64, "did you mean --at 0,5?\n"},
         {"status 10", 64, "argument '10': expected only options\n"},
+    };
+    shufctl_fail_each(rows, sizeof rows / sizeof *rows);
+}
+
+static void wrong_values_are_explained(void **state)
+{
+    (void)state;
+    static const struct shufctl_mistake rows[] = {
         {"permute --seed 7", 64, "--n: missing"},
         {"permute --n 10", 64, "--seed: missing"},
         {"permute --n 0 --seed 7", 64, "n 0: expected 1 to 2^62"},
@@ -163,6 +183,14 @@ static void wrong_options_are_explained(void **state)
          "--dtype i8: expected f64, f32, f16 or bf16\n"},
         {"permute --n 10 --seed 7 --dtype auto", 64, "--dtype auto: expected u32, u64 or i64"},
         {"permute --n 4294967297 --seed 7 --dtype u32", 64, "dtype u32: too small"},
+    };
+    shufctl_fail_each(rows, sizeof rows / sizeof *rows);
+}
+
+static void wrong_outputs_are_explained(void **state)
+{
+    (void)state;
+    static const struct shufctl_mistake rows[] = {
         {"permute --n 10 --seed 7 --format xls --out x", 64,
          "--format xls: expected npy, raw, text or csv"},
         {"permute --n 10 --seed 7 --out x.pt", 64,
@@ -198,6 +226,14 @@ static void wrong_options_are_explained(void **state)
         {"permute --n 10 --seed 7 --out /dev/full --format text", 74, "/dev/full: No space"},
         {"permute --n 10 --seed 7 --algorithm=", 64,
          "--algorithm \"\": expected primefold, philox24 or lcg"},
+    };
+    shufctl_fail_each(rows, sizeof rows / sizeof *rows);
+}
+
+static void wrong_daemons_are_explained(void **state)
+{
+    (void)state;
+    static const struct shufctl_mistake rows[] = {
         {"permute --n 10 --seed 7 --socket=", 64, "--socket '': expected the path of a socket"},
         {"permute --n 10 --seed 7 --socket /tmp/shuf-none", 69,
          "start one: shufd --socket /tmp/shuf-none &\n"},
@@ -212,8 +248,7 @@ static void wrong_options_are_explained(void **state)
         {"leases --socket /tmp/shuf-none", 69, "start one: shufd --socket /tmp/shuf-none &\n"},
         {"help permute status", 64, "at most one verb or topic"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        shufctl_fail(rows[i].status, rows[i].words, rows[i].arguments);
+    shufctl_fail_each(rows, sizeof rows / sizeof *rows);
 }
 
 /* Every message begins with the program and the verb, whichever function writes it. */
@@ -317,26 +352,6 @@ static void closed_standard_output_is_an_error(void **state)
     command_free(&c);
 }
 
-/* If a file would exceed ulimit -f, shufctl prints an error. It does not end by a signal, and
- * leaves no file. */
-static void file_above_size_limit_is_an_error(void **state)
-{
-    (void)state;
-    static const char *const names[] = {"v.npy", "v.txt"};
-    struct command c;
-    for (int i = 0; i < 2; i++) {
-        assert_int_equal(shufctl_script(&c,
-                                        "ulimit -f 10; exec $0 permute --n 1e6 --seed 7 --out %s",
-                                        shufctl_path(names[i])),
-                         74);
-        assert_non_null(strstr(c.err.bytes, "File too large"));
-        assert_non_null(strstr(c.err.bytes, "ulimit -f"));
-        command_free(&c);
-    }
-    assert_int_equal(shufctl_count_files(), 0);
-}
-
-/* The error lists the paths that shufctl tried, in order, and the variables that set them. */
 static void missing_daemon_lists_socket_paths(void **state)
 {
     (void)state;
@@ -616,224 +631,21 @@ static void summary_line_fits_terminal(void **state)
     }
 }
 
-static void file_modes_and_links_are_kept(void **state)
-{
-    (void)state;
-    const char *path = shufctl_path("values.bin"), *link = shufctl_path("link.bin");
-    char target[96];
-    struct stat status;
-    mode_t old = umask(027);
-    char *text = shufctl_succeed(NULL, "permute --n 10 --seed 7 --out %s", path);
-    umask(old);
-    assert_non_null(strstr(text, "values.bin (raw)\n"));
-    free(text);
-    assert_int_equal(stat(path, &status), 0);
-    assert_int_equal(status.st_mode & 0777, 0640);
-    assert_int_equal(status.st_size, 40);
-    assert_int_equal(chmod(path, 0600), 0);
-    assert_int_equal(symlink("values.bin", link), 0);
-    free(shufctl_succeed(NULL, "permute --n 20 --seed 7 --out %s", link));
-    assert_true(readlink(link, target, sizeof target) > 0);
-    assert_int_equal(stat(path, &status), 0);
-    assert_int_equal(status.st_size, 80);
-    assert_int_equal(shufctl_count_files(), 2);
-    assert_int_equal(status.st_mode & 0777, 0600); /* the mode of the old file */
-    shufctl_remove("values.bin");
-    /* The link refers to a file that does not exist. */
-    free(shufctl_succeed(NULL, "permute --n 10 --seed 7 --out %s", link));
-    assert_int_equal(lstat(path, &status), 0);
-    assert_int_equal(status.st_size, 40);
-    assert_int_equal(shufctl_count_files(), 2);
-    shufctl_remove("link.bin");
-    shufctl_remove("values.bin");
-}
-
-/* A folder may be writable for all users. There, shufctl does not follow a link of another user. */
-static void links_of_other_users_are_refused(void **state)
-{
-    (void)state;
-    const char *shared = shufctl_path("shared"), *link = shufctl_path("shared/l.txt");
-    const char *victim = shufctl_path("victim");
-    char arguments[128];
-    snprintf(arguments, sizeof arguments, "permute --n 3 --seed 7 --out %s", link);
-    if (geteuid() != 0)
-        skip(); /* only root can make the links */
-    assert_int_equal(mkdir(shared, 0700), 0);
-    assert_int_equal(symlink(victim, link), 0);
-    for (int exists = 0; exists < 2; exists++) {
-        assert_int_equal(chmod(shared, 01777), 0);
-        assert_int_equal(lchown(link, 65534, 65534), 0);
-        shufctl_fail(EX_NOPERM, "symbolic link of another user", arguments);
-        assert_int_equal(access(victim, F_OK) == 0, exists);
-        /* Without the sticky bit, all users of the folder may replace the files. */
-        assert_int_equal(chmod(shared, 0777), 0);
-        free(shufctl_succeed(NULL, "permute --n 3 --seed 7 --out %s", link));
-        assert_int_equal(chmod(shared, 01777), 0);
-        assert_int_equal(lchown(link, 0, 0), 0);
-        free(shufctl_succeed(NULL, "permute --n 3 --seed 7 --out %s", link));
-    }
-    shufctl_remove("victim");
-    shufctl_remove("shared/l.txt");
-    assert_int_equal(rmdir(shufctl_path("shared")), 0);
-}
-
-/* As in shells, the kernel protects from it, unless fs.protected_fifos is 0. */
-static void pipes_of_other_users_are_refused(void **state)
-{
-    (void)state;
-    const char *shared = shufctl_path("shared"), *pipe = shufctl_path("shared/p");
-    char arguments[128], protection = '0';
-    FILE *file = fopen("/proc/sys/fs/protected_fifos", "re");
-    if (!file || fread(&protection, 1, 1, file) != 1 || protection == '0' || geteuid() != 0)
-        skip();
-    fclose(file);
-    snprintf(arguments, sizeof arguments, "permute --n 3 --seed 7 --out %s", pipe);
-    assert_int_equal(mkdir(shared, 0700), 0);
-    assert_int_equal(chmod(shared, 01777), 0);
-    assert_int_equal(mkfifo(pipe, 0666), 0);
-    assert_int_equal(chown(pipe, 65534, 65534), 0);
-    shufctl_fail(EX_NOPERM, "Permission denied", arguments);
-    shufctl_remove("shared/p");
-    assert_int_equal(rmdir(shared), 0);
-}
-
-/* The path of a descriptor, such as /dev/stdout, stands for the open file. shufctl writes to it at
- * its position, and does not replace the file. The path of a descriptor that shufctl itself has
- * opened is refused. */
-static void paths_of_descriptors_are_written_in_place(void **state)
-{
-    (void)state;
-    static const char *const rows[][2] = {
-        {"/dev/stdout", ">>"}, {"/dev/fd/7", ">/dev/null 7>>"}, {"/proc/self/fd/1", ">>"}};
-    struct command c;
-    size_t size;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        assert_int_equal(shufctl_script(&c,
-                                        "echo before >%s/v; exec \"$0\" permute --n 3 --seed 7 "
-                                        "--format text --out %s %s %s/v",
-                                        shufctl_directory, rows[i][0], rows[i][1],
-                                        shufctl_directory),
-                         0);
-        command_free(&c);
-        char *text = shufctl_read(shufctl_path("v"), &size);
-        assert_memory_equal(text, "before\n", 7);
-        assert_int_equal(size, 7 + 6);
-        free(text);
-    }
-    shufctl_remove("v");
-    assert_int_equal(shufctl_script(&c, "exec \"$0\" permute --n 10 --seed 7 --out /dev/fd/3 3>&-"),
-                     73);
-    assert_non_null(strstr(c.err.bytes, "/dev/fd/3: cannot create: Bad file descriptor"));
-    command_free(&c);
-}
-
-static void named_pipes_are_written(void **state)
-{
-    (void)state;
-    struct command c;
-    assert_int_equal(shufctl_script(&c,
-                                    "cd %s && mkfifo p && { cat p & \"$0\" permute --n 10 --seed 7 "
-                                    "--algorithm philox24 --out p --format text >/dev/null; wait; "
-                                    "test -p p; }",
-                                    shufctl_directory),
-                     0);
-    assert_string_equal(c.out.bytes, "5\n9\n8\n0\n1\n6\n2\n4\n3\n7\n");
-    command_free(&c);
-    shufctl_remove("p");
-}
-
-/* Whether the process has an open file in the directory, with or without a name. */
-static bool has_open_output(pid_t pid)
-{
-    char path[64], target[256];
-    for (int fd = 3; fd < 20; fd++) {
-        snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, fd);
-        ssize_t length = readlink(path, target, sizeof target);
-        if (length > 0 && strncmp(target, shufctl_directory, strlen(shufctl_directory)) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool await_open_output(pid_t pid)
-{
-    for (int i = 0; i < 6000 && !has_open_output(pid); i++)
-        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-    return has_open_output(pid);
-}
-
-/* Whether the file system supports unnamed files. If so, even SIGKILL leaves no partial file. */
-static bool has_unnamed_files(void)
-{
-    int fd = open(shufctl_directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-    if (fd >= 0)
-        close(fd);
-    return fd >= 0;
-}
-
-/* After a signal the old file is unchanged, and there is no other file. */
-static void signals_leave_no_partial_file(void **state)
-{
-    (void)state;
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGKILL};
-    const char *path = shufctl_path("values.bin");
-    size_t size;
-    free(shufctl_succeed(NULL, "permute --n 10 --seed 7 --out %s", path));
-    for (int i = 0; i < (has_unnamed_files() ? 4 : 3); i++) {
-        struct command c;
-        shufctl_start(&c, 0, "permute --n 1e8 --seed 7 --format text --out %s", path);
-        assert_true(await_open_output(c.pid));
-        kill(c.pid, signals[i]);
-        command_finish(&c);
-        assert_int_equal(c.status, 128 + signals[i]);
-        assert_int_equal(shufctl_count_files(), 1);
-        command_free(&c);
-    }
-    free(shufctl_read(path, &size));
-    assert_int_equal(size, 40);
-    shufctl_remove("values.bin");
-}
-
-/* A limit on the size of files imitates a full disk. */
-static void full_disk_leaves_no_partial_file(void **state)
-{
-    (void)state;
-    static const char *const formats[] = {"raw", "npy", "text"};
-    for (int i = 0; i < 3; i++) {
-        struct command c;
-        assert_int_equal(shufctl_script(&c,
-                                        "trap '' XFSZ; ulimit -f 100; exec \"$0\" permute --n 1e6 "
-                                        "--seed 7 --format %s --out %s/values",
-                                        formats[i], shufctl_directory),
-                         74);
-        assert_non_null(strstr(c.err.bytes, "File too large"));
-        command_free(&c);
-        assert_int_equal(shufctl_count_files(), 0);
-    }
-}
-
-static void unwritable_directory_is_an_error(void **state)
-{
-    (void)state;
-    if (geteuid() == 0)
-        skip(); /* root may write anywhere */
-    struct command c;
-    assert_int_equal(shufctl_run(&c, 0, "permute --n 10 --seed 7 --out /usr/x"), 77);
-    assert_non_null(strstr(c.err.bytes, "/usr/x: cannot create: Permission denied"));
-    command_free(&c);
-}
-
 int main(int argc, char **argv)
 {
     shufctl_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_verbs_are_explained),
         cmocka_unit_test(wrong_options_are_explained),
+        cmocka_unit_test(wrong_arguments_are_explained),
+        cmocka_unit_test(wrong_values_are_explained),
+        cmocka_unit_test(wrong_outputs_are_explained),
+        cmocka_unit_test(wrong_daemons_are_explained),
         cmocka_unit_test(messages_begin_with_program_and_verb),
         cmocka_unit_test(help_succeeds),
         cmocka_unit_test(full_standard_output_is_an_error),
         cmocka_unit_test(closed_standard_output_is_an_error),
         cmocka_unit_test(missing_daemon_lists_socket_paths),
-        cmocka_unit_test(file_above_size_limit_is_an_error),
         cmocka_unit_test(wait_option_waits_for_daemon),
         cmocka_unit_test(example_waits_for_daemon),
         cmocka_unit_test(wait_option_waits_for_hung_daemon),
@@ -845,14 +657,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(progress_line_during_wait),
         cmocka_unit_test(progress_line_fits_narrow_terminals),
         cmocka_unit_test(summary_line_fits_terminal),
-        cmocka_unit_test(file_modes_and_links_are_kept),
-        cmocka_unit_test(links_of_other_users_are_refused),
-        cmocka_unit_test(pipes_of_other_users_are_refused),
-        cmocka_unit_test(paths_of_descriptors_are_written_in_place),
-        cmocka_unit_test(named_pipes_are_written),
-        cmocka_unit_test(signals_leave_no_partial_file),
-        cmocka_unit_test(full_disk_leaves_no_partial_file),
-        cmocka_unit_test(unwritable_directory_is_an_error),
     };
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
 }

@@ -144,11 +144,7 @@ static void wrong_options_are_explained(void **state)
     (void)state;
 #define RIGHT "index --n 10 --seed 7 --at 1 "
 #define NOBODY "/tmp/shuf-none" /* a wrong option is reported first, before the missing daemon */
-    static const struct {
-        const char *arguments;
-        int status;
-        const char *words;
-    } rows[] = {
+    static const struct shufctl_mistake rows[] = {
         {"index --seed 7 --at 1", 64, "--n: missing; expected it, as in --n 1e9"},
         {"index --n 10 --at 1", 64, "--seed: missing"},
         {"index --n 10 --seed 7", 64, "--at: missing; expected it, as in --at 0,5,1e8"},
@@ -213,8 +209,7 @@ static void wrong_options_are_explained(void **state)
         {RIGHT "--out /dev/full", 74, "/dev/full: No space left on device"},
         {RIGHT "--out /dev/full --format raw", 74, "/dev/full: No space left on device"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        shufctl_fail(rows[i].status, rows[i].words, rows[i].arguments);
+    shufctl_fail_each(rows, sizeof rows / sizeof *rows);
 }
 
 static void wrong_standard_input_is_explained(void **state)
