@@ -60,7 +60,6 @@ struct shuf__server {
     uv_prepare_t serve;  /* serves the sessions before the loop sleeps */
     uv_signal_t signals[SIGNALS];
     bool draining, forced, ended;
-    char reload_fault[SHUF__ERROR_TEXT]; /* of the last reload, or "" */
     int exit_code;
     char cause[SHUF__ERROR_TEXT]; /* the reason of an exit code that is not EX_OK */
 };
@@ -248,7 +247,7 @@ static void measure(struct shuf__server *server)
 static void report_ready(const struct shuf__server *server)
 {
     shuf__report_ready(&server->listener, shuf__engine_backend(server->engine),
-                       server->reload_fault, server->socket_watch.fault);
+                       server->service.reload_fault, server->socket_watch.fault);
 }
 
 static void on_socket_changed(struct shuf__socket_watch *watch)
@@ -293,7 +292,7 @@ static void on_reload_signal(uv_signal_t *handle, int number)
     share_descriptors(server);
     measure(server);
     shuf__pool_hold_to_limits(&server->service.pool);
-    snprintf(server->reload_fault, sizeof server->reload_fault, "%s", fault.text);
+    snprintf(server->service.reload_fault, sizeof server->service.reload_fault, "%s", fault.text);
     report_ready(server);
 }
 

@@ -82,7 +82,13 @@ stop 0
 start GPU-1 GPU-2
 status_of GPU-1 >/dev/null # before its start ends, SIGTERM would leave its socket
 kill -KILL "$(number_of GPU-2 pid)"
-rm -f "$work/GPU-2.sock" # a killed daemon leaves its socket
+wait "$server" || true # a killed daemon leaves its socket
+[ -S "$work/GPU-2.sock" ] || fail "no socket is left"
+start GPU-1 GPU-3 # the next container has another GPU
+status_of GPU-3 >/dev/null
+[ ! -e "$work/GPU-2.sock" ] || fail "a socket without a daemon stays"
+kill -KILL "$(number_of GPU-3 pid)"
+rm -f "$work/GPU-3.sock"
 stop 137
 
 # A daemon that cannot start ends before others have started.

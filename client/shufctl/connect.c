@@ -56,18 +56,24 @@ static shuf_status connect_once(shuf **handle, const struct shuf__daemon_options
     return status;
 }
 
-shuf_status shuf__connect(shuf **handle, const struct shuf__daemon_options *options)
+shuf_status shuf__connect_silently(shuf **handle, const struct shuf__daemon_options *options)
 {
     static const struct timespec pause = {.tv_nsec = 50000000};
     uint64_t give_up = shuf__clock_ns() + options->wait_ns;
-    shuf__progress_set_quiet(options->quiet);
-    shuf__progress_phase("waiting for the daemon", 0);
     shuf_status status = connect_once(handle, options, give_up);
     while ((status == SHUF_NO_DAEMON || status == SHUF_TIMEOUT) && shuf__clock_ns() < give_up) {
         shuf_close(*handle);
         nanosleep(&pause, NULL);
         status = connect_once(handle, options, give_up);
     }
+    return status;
+}
+
+shuf_status shuf__connect(shuf **handle, const struct shuf__daemon_options *options)
+{
+    shuf__progress_set_quiet(options->quiet);
+    shuf__progress_phase("waiting for the daemon", 0);
+    const shuf_status status = shuf__connect_silently(handle, options);
     shuf__progress_end();
     return status;
 }

@@ -12,6 +12,9 @@
  * after a failure. */
 shuf_status shuf__connect(shuf **handle, const struct shuf__daemon_options *options);
 
+/* The same without a line of progress. Any thread may call it. */
+shuf_status shuf__connect_silently(shuf **handle, const struct shuf__daemon_options *options);
+
 /* The same; returns EX_OK, or prints one line and returns the exit code. */
 int shuf__connect_or_fail(shuf **handle, const struct shuf__daemon_options *options);
 

@@ -198,7 +198,13 @@ static void check_version(const struct shuf__patient *patient, struct shuf__find
 
 static void check_config(const struct shuf__patient *patient, struct shuf__finding *finding)
 {
-    const char *file = patient->daemon.configuration;
+    const char *file = patient->daemon.configuration, *fault = patient->daemon.reload_fault;
+    if (*fault) {
+        shuf__find(finding, SHUF__FINDING_NOTE,
+                   "correct the file, and reload: until then the daemon has the old configuration",
+                   "%s", fault);
+        return;
+    }
     shuf__find(finding, SHUF__FINDING_OK, NULL, "%s",
                *file ? file : "the daemon has read no file: every key has its default");
 }
@@ -355,6 +361,17 @@ static bool is_among(const char *value, const char *places)
     return false;
 }
 
+/* False if the daemon surely has another root, such as that of a container: a file of its name is
+ * another one here. */
+static bool may_share_files(const struct shuf__patient *patient)
+{
+    char path[48];
+    struct stat own, other;
+    snprintf(path, sizeof path, "/proc/%" PRIu64 "/ns/mnt", patient->daemon.pid);
+    return !sees_process(patient) || stat("/proc/self/ns/mnt", &own) != 0 ||
+           stat(path, &other) != 0 || own.st_ino == other.st_ino;
+}
+
 static bool is_off(const char *value)
 {
     return *value == '\0' || strcmp(value, "off") == 0;
@@ -367,7 +384,9 @@ static bool find_waiting(const struct shuf__patient *patient, char waiting[WAITI
     char path[PATH_MAX], value[VALUE];
     size_t used = 0;
     snprintf(path, sizeof path, "%.256s%s", patient->root, patient->daemon.configuration);
-    FILE *file = *patient->daemon.configuration ? shuf__patient_open(path) : NULL;
+    FILE *file = *patient->daemon.configuration && may_share_files(patient)
+                     ? shuf__patient_open(path)
+                     : NULL;
     for (size_t i = 0; file && i < sizeof keys / sizeof *keys; i++) {
         find_value(file, keys[i], value);
         if (!is_off(value) && !is_among(value, patient->daemon.metrics))

@@ -164,6 +164,8 @@ static void print_status(const shuf *handle, const shuf_daemon *d)
     print_results(d);
     if (d->metrics_fault[0])
         printf("fault       %s; not published there\n", d->metrics_fault);
+    if (d->reload_fault[0])
+        printf("fault       %s\n", d->reload_fault);
     print_users(d);
 }
 
@@ -221,6 +223,7 @@ static void add_results(json_t *object, const shuf_daemon *d)
     shuf__json_text(object, "metrics", d->metrics);
     shuf__json_text(object, "lending_fault", d->lending_fault);
     shuf__json_text(object, "metrics_fault", d->metrics_fault);
+    shuf__json_text(object, "reload_fault", d->reload_fault);
     shuf__json_text(object, "configuration", d->configuration);
     add_users(object, d);
 }
@@ -296,6 +299,7 @@ static void print_row(const char *socket, const shuf_daemon *d)
 /* The status of one daemon. A thread of its own requests it, because a daemon that starts or hangs
  * takes seconds to answer. */
 struct asked {
+    const struct shuf__daemon_options *options; /* with the wait */
     const char *socket;
     pthread_t thread;
     bool has_thread;
@@ -307,15 +311,19 @@ struct asked {
 static void *ask(void *context)
 {
     struct asked *asked = context;
-    asked->status = shuf_connect(&asked->handle, asked->socket);
+    struct shuf__daemon_options options = *asked->options;
+    options.socket = asked->socket;
+    asked->status = shuf__connect_silently(&asked->handle, &options);
     if (asked->status == SHUF_OK)
         asked->status = shuf_daemon_status(asked->handle, &asked->daemon);
     return NULL;
 }
 
-static void ask_all(struct asked *asked, const struct sockaddr_un *sockets, size_t count)
+static void ask_all(struct asked *asked, const struct sockaddr_un *sockets, size_t count,
+                    const struct shuf__daemon_options *options)
 {
     for (size_t i = 0; i < count; i++) {
+        asked[i].options = options;
         asked[i].socket = sockets[i].sun_path;
         asked[i].has_thread = pthread_create(&asked[i].thread, NULL, ask, &asked[i]) == 0;
     }
@@ -357,11 +365,13 @@ static void list_daemon(struct listing *listing, const struct asked *asked)
         print_row(asked->socket, &asked->daemon);
 }
 
-static int list_daemons(const struct sockaddr_un *sockets, size_t count, bool json)
+static int list_daemons(const struct sockaddr_un *sockets, size_t count,
+                        const struct shuf__daemon_options *options)
 {
+    const bool json = options->json;
     static struct asked asked[MOST_DAEMONS];
     struct listing listing = {.daemons = json ? json_array() : NULL, .code = EX_OK};
-    ask_all(asked, sockets, count);
+    ask_all(asked, sockets, count, options);
     if (!json)
         printf("%-45s %-24s %7s %5s %8s %-22s %s\n", "SOCKET", "DEVICE", "CLIENTS", "QUEUE",
                "SERVED", "   MEMORY", "UP");
@@ -413,6 +423,6 @@ int shuf__verb_status(int argc, char **argv)
                          &options);
     const size_t count = names_socket(&options) ? 0 : find_daemons(sockets);
     if (count > 1 || (count == 1 && options.json))
-        return list_daemons(sockets, count, options.json);
+        return list_daemons(sockets, count, &options);
     return show_one(&options);
 }

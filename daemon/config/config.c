@@ -321,14 +321,19 @@ static int take_pair(void *context, const char *section, const char *key, const 
     return error.status == SHUF_OK;
 }
 
+/* A reload reads the file on the loop, so a large one would stop all requests. */
+enum { FILE_MOST = 1 << 20 };
+
 static shuf_status open_regular(const char *path, FILE **file, struct shuf__error *error)
 {
     struct stat status;
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd >= 0 && fstat(fd, &status) == 0 && !S_ISREG(status.st_mode)) {
+    const bool is_known = fd >= 0 && fstat(fd, &status) == 0;
+    if (is_known && (!S_ISREG(status.st_mode) || status.st_size > FILE_MOST)) {
         close(fd);
-        return shuf__fail(error, SHUF_IO, "configuration %.128s: not a regular file, expected one",
-                          path);
+        return shuf__fail(error, SHUF_IO, "configuration %.128s: %s", path,
+                          S_ISREG(status.st_mode) ? "larger than 1 MiB, expected a few lines"
+                                                  : "not a regular file, expected one");
     }
     *file = fd >= 0 ? fdopen(fd, "r") : NULL;
     if (*file)

@@ -49,7 +49,8 @@ struct shuf__service {
     struct shuf__stats stats;
     struct shuf__sessions sessions;
     uint64_t served, start_ms;
-    double start_seconds; /* the same time, in seconds since 1970 */
+    double start_seconds;                /* the same time, in seconds since 1970 */
+    char reload_fault[SHUF__ERROR_TEXT]; /* of the last reload, or "" */
     char name[SHUF__SERVICE_NAME], unit[SHUF__SERVICE_UNIT];
     struct shuf__publication publications[SHUF__PUBLICATIONS];
 };
