@@ -550,16 +550,21 @@ static void test_config_must_be_a_file(void **state)
 {
     (void)state;
     struct harness h;
-    char pipe[HARNESS_PATH + 8];
+    char pipe[HARNESS_PATH + 8], large[HARNESS_PATH + 8];
     const char *of_pipe[] = {"--config", pipe, "--print-config", NULL};
     const char *of_device[] = {"--config", "/dev/zero", "--print-config", NULL};
     const char *of_directory[] = {"--config", "/", "--print-config", NULL};
+    const char *of_large[] = {"--config", large, "--print-config", NULL};
     assert_true(harness_prepare(&h, harness_backend, NULL));
     snprintf(pipe, sizeof pipe, "%s/pipe", h.directory);
     assert_int_equal(mkfifo(pipe, 0600), 0);
     shufd_expect_exit(of_pipe, EX_CONFIG, "pipe: not a regular file");
     shufd_expect_exit(of_device, EX_CONFIG, "/dev/zero: not a regular file");
     shufd_expect_exit(of_directory, EX_CONFIG, "/: not a regular file");
+    snprintf(large, sizeof large, "%s/conf", h.directory);
+    shufd_write(large, "# log\n");
+    assert_int_equal(truncate(large, 2 << 20), 0);
+    shufd_expect_exit(of_large, EX_CONFIG, "/conf: larger than 1 MiB, expected a few lines");
     assert_true(harness_stop(&h));
 }
 

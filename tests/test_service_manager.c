@@ -179,6 +179,11 @@ static void test_failed_reload_is_in_the_status(void **state)
         assert_memory_equal(text, "READY=1\n", 8);
         assert_int_equal(strstr(text, "; the last reload failed: ") == NULL, correct);
         assert_int_equal(strstr(text, "conf:1: leases none: expected ") == NULL, correct);
+        struct wire *w = wire_greet(&h);
+        const char *fault = wire_ask_status(w)->reload_fault;
+        assert_int_equal(strstr(fault, "the last reload failed: ") == NULL, correct);
+        assert_int_equal(*fault == '\0', correct);
+        wire_close(w);
     }
     assert_true(harness_stop(&h));
     close(manager);

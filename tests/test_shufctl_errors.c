@@ -396,6 +396,31 @@ static void wait_option_waits_for_daemon(void **state)
     command_free(&c);
 }
 
+/* Also if the machine has several sockets, of which each gets a line. */
+static void wait_option_waits_for_each_daemon(void **state)
+{
+    (void)state;
+    struct command c;
+    const char *const status[] = {
+        "sh",
+        "-c",
+        "unset SHUFD_SOCKET XDG_RUNTIME_DIR; d=$(mktemp -d); ln -s $1 $d/GPU-1.sock; "
+        "ln -s $1 $d/GPU-2.sock; SHUFD_RUNTIME_DIR=$d $0 status --wait 60; s=$?; rm -r $d; exit $s",
+        SHUFCTL_PATH,
+        shufctl_daemon.socket,
+        NULL};
+    harness_kill(&shufctl_daemon, SIGKILL); /* its socket stays */
+    command_start(&c, 0, status);
+    nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+    assert_true(harness_restart(&shufctl_daemon));
+    command_finish(&c);
+    assert_int_equal(c.status, 0);
+    assert_non_null(strstr(c.out.bytes, "GPU-1.sock"));
+    assert_non_null(strstr(c.out.bytes, "GPU-2.sock"));
+    assert_null(strstr(c.out.bytes, "no answer"));
+    command_free(&c);
+}
+
 /* The example waits for a daemon that starts later, and gives up if none starts. */
 static void example_waits_for_daemon(void **state)
 {
@@ -647,6 +672,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(closed_standard_output_is_an_error),
         cmocka_unit_test(missing_daemon_lists_socket_paths),
         cmocka_unit_test(wait_option_waits_for_daemon),
+        cmocka_unit_test(wait_option_waits_for_each_daemon),
         cmocka_unit_test(example_waits_for_daemon),
         cmocka_unit_test(wait_option_waits_for_hung_daemon),
         cmocka_unit_test(busy_daemon_is_an_error),
