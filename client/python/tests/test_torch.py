@@ -535,6 +535,22 @@ def test_state_before_the_first_index(client, workers):
         assert (state["epoch"], state["position"]) == (epoch + 1, 0)
 
 
+class OfSplit(shufd.torch.RandomSampler):
+    """Its indices are those of a part of the data."""
+
+    def __iter__(self):
+        return (90 + i for i in super().__iter__() if i != 3)
+
+
+def test_batches_of_a_subclass(client):
+    sampler = OfSplit(range(6), seed=7, client=client)
+    expected = [90 + i for i in client.permute(6, 7).tolist() if i != 3]
+    batches = shufd.torch.BatchSampler(sampler, 2, False)
+    assert sum(batches, []) == expected
+    sampler.set_epoch(0)
+    assert sum(torch.utils.data.BatchSampler(sampler, 2, False), []) == expected
+
+
 def test_state_before_the_first_index_after_a_break(client):
     """It cannot be told from a look at the first batch, after which the epoch begins."""
     sampler = shufd.torch.RandomSampler(range(40), seed=3, client=client)
@@ -658,7 +674,7 @@ def test_states_of_subclasses_that_draw_ahead_are_refused(client):
     sampler = Grouped(range(40), 1, 0, seed=3, client=client)
     loader = iter(loader_of := StatefulDataLoader(range(40), batch_size=4, sampler=sampler))
     assert len([next(loader) for _ in range(3)]) == 3
-    with pytest.raises(shufd.Invalid, match="used: None"):
+    with pytest.raises(shufd.Invalid, match="Grouped: its own __iter__ may draw ahead"):
         loader_of.state_dict()
     assert sampler.state_dict(used=12)["position"] == 12
 

@@ -113,6 +113,11 @@ class Cursor:
         return self._chunk
 
 
+def iterates_itself(sampler: Any) -> bool:
+    """Whether it is of a subclass with its own __iter__, which may map, filter or draw ahead."""
+    return not type(sampler).__iter__.__module__.startswith("shufd.")
+
+
 class Resumable:
     """The common part of the samplers: the epoch, and the place where the next iteration begins.
 
@@ -277,7 +282,8 @@ class Resumable:
         `used`, unless a subclass has its own __iter__.
         """
         place = None if self._following_place is None else self._following_place()
-        is_before_first = used == 0 if used is not None else self._has_ended()
+        needs_seed = self._cursor is None and self.seed is None
+        is_before_first = used == 0 if used is not None else self._has_ended() or needs_seed
         if place is not None and not place.has_begun and is_before_first:
             return place.state_dict()  # loaders make an iterator, and save the sampler before its first index
         if used == 0 and self._cursor is not None and self._cursor.step > 0 and self._cursor not in self._running():
@@ -287,7 +293,12 @@ class Resumable:
                 "used: 0: the iterator of the last iteration is gone before its end, so the place is ambiguous: call "
                 "set_epoch() first"
             )
-        if used is None and self._cursor is not None and not self._is_saved_by_torchdata():
+        if used is None and self._cursor is not None and iterates_itself(self) and _frameworks.is_called_by_torchdata():
+            raise _errors.Invalid(
+                f"sampler: {type(self).__name__}: its own __iter__ may draw ahead, so its place in the loader is unknown: "
+                "give the class a state_dict() that passes used= to this one"
+            )
+        if used is None and self._cursor is not None and not _frameworks.is_called_by_torchdata():
             raise _errors.Invalid(
                 "used: None: loaders draw indices ahead: pass used=, the number of indices that this rank has used since "
                 "the iteration began, or save the state of a StatefulDataLoader"
@@ -308,10 +319,6 @@ class Resumable:
             position = (self._resume or 0) if self._cursor is None else self._cursor.position
         description = self._description() if self._cursor is None else self._cursor.description
         return {**description, "position": position}
-
-    def _is_saved_by_torchdata(self) -> bool:
-        """It saves the place of its iterator, or this one, which knows nothing of a subclass that draws ahead."""
-        return type(self).__iter__.__module__.startswith("shufd.") and _frameworks.is_called_by_torchdata()
 
     def _runs_twice(self) -> bool:
         """Whether another iteration began and has neither ended nor been left."""

@@ -395,6 +395,8 @@ class _ResumableBatches(BatchSampler):
             yield (batch.astype(np.int64) if self.as_arrays else batch.tolist(),)
 
     def __iter__(self) -> Iterator[Any]:
+        if _sampling.iterates_itself(self.sampler):
+            return super().__iter__()
         iteration: Iterator[Any] = self.sampler.iterate(self._batches)
         return iteration
 

@@ -110,6 +110,23 @@ def test_a_state_before_the_first_index_has_the_seed(client):
     assert sorted(head + [i for batch in loader for i in batch.tolist()]) == [*range(40)]
 
 
+def test_a_node_saves_the_seed_before_the_first_index(client):
+    """It saves the sampler, and skips indices from there. The next job has another seed of torch."""
+    nodes = pytest.importorskip("torchdata.nodes")
+
+    def make():
+        torch.seed()
+        sampler = nodes.SamplerWrapper(shufd.torch.RandomSampler(range(12)))
+        return nodes.Loader(nodes.Prefetcher(sampler, prefetch_factor=2, snapshot_frequency=10))
+
+    loader = make()
+    head = [*itertools.islice(loader, 3)]
+    state = loader.state_dict()
+    loader = make()
+    loader.load_state_dict(state)
+    assert sorted([*head, *loader]) == [*range(12)]
+
+
 @pytest.mark.parametrize("kind", ["DistributedSampler", "RandomSampler"])
 def test_two_loaders_share_a_sampler(client, kind):
     """Both continue at the same place."""
