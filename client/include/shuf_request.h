@@ -35,10 +35,11 @@ typedef struct shuf_permutation {
     /* SLICE, else 0: offset < n; count >= 1, without a default; a stride of 0 means 1;
      * offset + (count - 1) * stride < n. */
     uint64_t offset, count, stride;
-    /* SHARD, else 0: rank < world. The result has the values number step to step + count - 1 of the
-     * rank. So a rank that has read `step` values of its epoch resumes there. The length of a shard
-     * is n / world, rounded down with drop_last, and up without it. `step` is at most this length.
-     * A `count` of 0 means all values from `step` on; if `step` is the length, there are none. */
+    /* SHARD, else 0: rank < world; world is at most 2^62. The result has the values number step to
+     * step + count - 1 of the rank. So a rank that has read `step` values of its epoch resumes
+     * there. The length of a shard is n / world, rounded down with drop_last, and up without it.
+     * `step` is at most this length. A `count` of 0 means all values from `step` on; if `step` is
+     * the length, there are none. */
     uint64_t rank, world, step;
     bool drop_last; /* SHARD: cut the remainder instead of padding by wrapping */
     /* 0 gives u32 up to n = 2^32, even in a larger `out`; an array of uint64_t needs SHUF_U64. */

@@ -90,9 +90,9 @@ class Draws(Calls):
         For integers of a range, use numpy.random.Generator(shufd.BitGenerator(seed)).integers(low, high).
 
         low, high finite numbers, low <= high, whose difference is finite too. The result is low + u (high - low), with
-                  `low` and the difference rounded to the type. A value of `high` or more becomes the number of the
-                  type before it. If both are equal, all values are `low`. As in NumPy, the last bits follow from the
-                  multiplication and are not uniform
+                  `low`, `high` and the difference rounded to the type. A value of the rounded `high` or more becomes
+                  the number of the type before it. If both are equal after this rounding, all values are this number.
+                  As in NumPy, the last bits follow from the multiplication and are not uniform
 
         The other arguments are those of normal(), with dtype "f64", "f32", "u32" or "u64". Value i of f64 and u64 has
         the bits of values 2 i and 2 i + 1 of f32 and u32; a Stream as the generator avoids this. Without low and

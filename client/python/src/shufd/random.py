@@ -3,7 +3,8 @@
 all code that takes a `numpy.random.Generator`.
 
 A seed has 2^64 independent streams. A stream has 2^60 draws of 128 random bits. Unless it is moved back, no object makes
-two numbers from the same bits, apart from the numbers of one block or pair of a normal law, which its method makes independent.
+two numbers from the same bits, apart from the numbers of one block or pair of a normal law, which are
+independent up to the limits in docs/quality.md.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ def _place(name: str, value: Any, most: int) -> int:
 
 class Stream:
     """A place in a random stream, for the argument `generator` of normal() and uniform(). These calls move the place
-    behind the numbers that they return. Calls of one method and of types of one size continue in a draw: parts of any
-    sizes are together the same numbers, and so are types of the method "table". A call of another method or size begins with
-    the next draw.
+    behind the numbers that they return. Calls of one method continue in a draw if a draw has equally many numbers of
+    their types: parts of any sizes are together the same numbers of a type, and with the method "table" of all types. A
+    call of another method, or of a type with another count, begins with the next draw.
 
     seed, stream  0 to 2^64 - 1
     draw          number of the next draw, 0 to 2^60
