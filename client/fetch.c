@@ -24,6 +24,8 @@ static shuf_status read_result(struct shuf__round_trip *trip, const Shuf__Reply 
     if (shuf__request_message_read_reply(fetch->request, reply, fetch->result, error))
         return error->status;
     const Shuf__ResultReply *p = reply->result;
+    if (shuf__check_key(p, trip->delivered > 0, &trip->key_check, error))
+        return error->status;
     if (p->lease == 0 && !p->descriptor)
         return SHUF_OK;
     return shuf__fail(error, SHUF_PROTOCOL, "reply with lease %" PRIu64 ": expected none",

@@ -36,6 +36,7 @@ struct fetch_parts {
     uint64_t skipped;       /* bytes of the next part that are delivered already */
     uint64_t most;          /* values of a part */
     struct ahead ahead;     /* the next part */
+    uint64_t key_check;     /* of the last reply with values */
     bool is_stopped;        /* by the sink */
     bool alone;             /* the daemon has room for one part only, so it computes none ahead */
     struct shuf__wait wait; /* for room, since the last part */
@@ -185,6 +186,8 @@ static shuf_status read_part(struct shuf__round_trip *trip, const Shuf__Reply *r
     struct part_call *call = trip->context;
     struct fetch_parts *f = call->fetch;
     if (shuf__request_message_read_reply(&call->request, reply, &f->part, error))
+        return error->status;
+    if (shuf__check_key(reply->result, f->values > 0 || trip->delivered > 0, &f->key_check, error))
         return error->status;
     if (reply->result->sums)
         f->part_sums = *reply->result->sums;
@@ -353,6 +356,7 @@ shuf_status shuf__fetch_parts(shuf *handle, const shuf_request *request,
                             .whole = whole,
                             .trip = trip,
                             .result = result,
+                            .key_check = trip->key_check,
                             .skipped = trip->delivered};
     handle->copying = whole->shape.bytes;
     shuf_status status = choose_part_size(&f);

@@ -392,6 +392,18 @@ static unsigned copy_samples(uint64_t samples[SHUF_SAMPLES], const uint64_t *val
     return kept;
 }
 
+shuf_status shuf__check_key(const Shuf__ResultReply *reply, bool continues, uint64_t *seen,
+                            struct shuf__error *error)
+{
+    if (continues && reply->key_check != *seen)
+        return shuf__fail(
+            error, SHUF_IO,
+            "key: the daemon has other bits under this name now; the first values are "
+            "of the old ones: call again");
+    *seen = reply->key_check;
+    return SHUF_OK;
+}
+
 shuf_status shuf__request_message_read_reply(const struct shuf__request_message *m,
                                              const Shuf__Reply *reply, shuf_result *result,
                                              struct shuf__error *error)

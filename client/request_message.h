@@ -54,6 +54,11 @@ void shuf__request_message_set_divisible(struct shuf__request_message *m);
 /* Sends `release` inside this message; NULL: nothing. */
 void shuf__request_message_give_back(struct shuf__request_message *m, Shuf__Release *release);
 
+/* Fails with SHUF_IO if the call `continues` with values of a named key that has other bits than
+ * that of its earlier replies. *seen: the check of the last reply. */
+shuf_status shuf__check_key(const Shuf__ResultReply *reply, bool continues, uint64_t *seen,
+                            struct shuf__error *error);
+
 /* Fills *result from the reply. Fails with SHUF_PROTOCOL if the reply does not fit the request.
  */
 shuf_status shuf__request_message_read_reply(const struct shuf__request_message *m,

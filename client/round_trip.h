@@ -33,6 +33,7 @@ struct shuf__round_trip {
     uint64_t
         width; /* bytes of a value: the sink gets only whole values. Divides the buffer's size. */
     void *sink_context;
+    uint64_t key_check; /* of the reply whose values are delivered */
     uint64_t delivered; /* bytes of the payload so far; a sink gets only whole values */
     /* Called when `bytes` more bytes are delivered. May be NULL. */
     void (*report)(struct shuf__round_trip *trip, uint64_t bytes);

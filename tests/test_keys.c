@@ -55,7 +55,9 @@ static void prepare_with_keys(struct harness *h)
     assert_true(harness_prepare(h, harness_backend, extra));
     snprintf(conf, sizeof conf, "%s/conf", h->directory);
     snprintf(keys, sizeof keys, "%.*s/keys", HARNESS_PATH, h->directory);
-    snprintf(text, sizeof text, "keys = %s\nsocket_mode = 0666\nlog_level = debug\nlog_rate = 0\n",
+    snprintf(text, sizeof text,
+             "keys = %s\nsocket_mode = 0666\nlog_level = debug\nlog_rate = 0\n"
+             "host_memory = 16Mi\ndevice_memory = 16Mi\n",
              keys);
     shufd_write(conf, text);
     assert_int_equal(mkdir(keys, 0700) | chmod(h->directory, 0755), 0);
@@ -505,6 +507,42 @@ static void reload_adds_and_changes_keys(void **state)
     shuf_close(handle);
 }
 
+struct replacing {
+    const struct harness *h;
+    unsigned chunks;
+};
+
+/* Replaces the key after the first values. */
+static bool replace_key(void *context, const void *bytes, size_t size)
+{
+    struct replacing *r = context;
+    (void)bytes;
+    (void)size;
+    if (r->chunks++ == 0) {
+        write_key(r->h, "late", b);
+        reload(r->h, "1 changed (late)\n");
+    }
+    return true;
+}
+
+/* The values are fetched in parts, or from the next daemon: never of two keys. */
+static void key_that_is_replaced_ends_running_calls(void **state)
+{
+    struct harness *h = *state;
+    struct replacing r = {.h = h};
+    const shuf_request request = {
+        .permutation = {.n = 20000003, .key = "late", .algorithm = "primefold"}};
+    write_key(h, "late", a);
+    reload(h, "named keys");
+    shuf *handle = open_handle(h);
+    const shuf_status status = shuf_each(handle, &request, replace_key, &r, NULL);
+    expect_status(handle, status, SHUF_IO, "key: the daemon has other bits under this name now");
+    assert_true(r.chunks > 1); /* the rest of the first part */
+    shuf_close(handle);
+    remove_key(h, "late");
+    reload(h, "removed (late)\n");
+}
+
 static void failed_reload_keeps_keys(void **state)
 {
     static const struct {
@@ -784,6 +822,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(groups_may_have_many_members),
         cmocka_unit_test(wrong_key_requests_are_refused),
         cmocka_unit_test(reload_adds_and_changes_keys),
+        cmocka_unit_test(key_that_is_replaced_ends_running_calls),
         cmocka_unit_test(failed_reload_keeps_keys),
         cmocka_unit_test(wrong_configuration_keeps_keys),
         cmocka_unit_test(wrong_key_file_stops_start),

@@ -53,15 +53,27 @@ static shuf_key *allocate_bits(struct shuf__error *error)
 
 /* ---- all keys ---- */
 
-static void assign_generations(struct shuf__keyring *keyring, struct shuf__key_set *fresh)
+/* Zeroes 64 KiB of the stack below the caller, where computations had their variables. */
+static void __attribute__((noinline)) zero_stack(void)
 {
-    const struct shuf__key_set *old = &keyring->set;
-    for (unsigned i = 0; i < fresh->count; i++) {
-        const struct shuf__key_facts *before = shuf__key_set_find(old, fresh->facts[i].name);
-        const bool same = before && memcmp(&old->bits[before - old->facts], &fresh->bits[i],
-                                           sizeof *fresh->bits) == 0;
-        fresh->facts[i].generation = same ? before->generation : ++keyring->generations;
-    }
+    char stack[64 * 1024];
+    explicit_bzero(stack, sizeof stack);
+}
+
+/* Equal bits have the same generation, also in the next daemon: a client compares it. */
+static uint64_t __attribute__((noinline)) generation_of(const shuf_key *key)
+{
+    uint32_t words[8];
+    shuf_key_words(*key, 0, SHUF_PURPOSE_CHECK, 0, words);
+    const uint64_t check = (uint64_t)words[1] << 32 | words[0];
+    return check ? check : 1;
+}
+
+static void assign_generations(struct shuf__key_set *fresh)
+{
+    for (unsigned i = 0; i < fresh->count; i++)
+        fresh->facts[i].generation = generation_of(&fresh->bits[i]);
+    zero_stack();
 }
 
 static void replace(struct shuf__keyring *keyring, const struct shuf__key_set *fresh)
@@ -82,7 +94,7 @@ shuf_status shuf__keyring_load(struct shuf__keyring *keyring, const char *direct
     error->status = SHUF_OK;
     if ((fresh->bits = allocate_bits(error)) &&
         shuf__key_files_read(directory, fresh, error) == 0) {
-        assign_generations(keyring, fresh);
+        assign_generations(fresh);
         replace(keyring, fresh);
     } else {
         free_bits(fresh->bits);
@@ -160,13 +172,6 @@ shuf_status shuf__keyring_reveal(struct shuf__keyring *keyring, struct shuf__req
     return is_same ? SHUF_OK
                    : shuf__fail(error, SHUF_BUSY,
                                 "key %s: the daemon has read its keys again; try again", key->name);
-}
-
-/* Zeroes 64 KiB of the stack below the caller, where computations had their variables. */
-static void __attribute__((noinline)) zero_stack(void)
-{
-    char stack[64 * 1024];
-    explicit_bzero(stack, sizeof stack);
 }
 
 void shuf__keyring_conceal(struct shuf__request *request)

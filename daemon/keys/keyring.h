@@ -17,13 +17,12 @@
 struct shuf__keyring {
     pthread_mutex_t lock; /* guards `set`, which lanes read; its holder takes no other mutex */
     struct shuf__key_set set;
-    uint64_t generations;
 };
 
 void shuf__keyring_init(struct shuf__keyring *keyring);
 
-/* Replaces all keys by those of a directory (key_files.h), and zeroes the old keys. A key with the
- * same name and bits as before keeps its generation. A failure changes nothing. */
+/* Replaces all keys by those of a directory (key_files.h), and zeroes the old keys. Equal bits
+ * have the same generation in every daemon. A failure changes nothing. */
 shuf_status shuf__keyring_load(struct shuf__keyring *keyring, const char *directory,
                                struct shuf__error *error);
 

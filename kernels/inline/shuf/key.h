@@ -14,6 +14,7 @@ enum shuf_purpose {
     SHUF_PURPOSE_LCG = 2,
     SHUF_PURPOSE_PRIMEFOLD = 3,
     SHUF_PURPOSE_STREAM = 4, /* the number of the stream replaces the epoch */
+    SHUF_PURPOSE_CHECK = 5,  /* tells whether two named keys are equal */
 };
 
 /* A key of 128 bits: a seed with 64 zeros, or the bits of a named key. A key file has 32
