@@ -54,8 +54,8 @@ void shuf__request_message_set_divisible(struct shuf__request_message *m);
 /* Sends `release` inside this message; NULL: nothing. */
 void shuf__request_message_give_back(struct shuf__request_message *m, Shuf__Release *release);
 
-/* Fails with SHUF_IO if the call `continues` with values of a named key that has other bits than
- * that of its earlier replies. *seen: the check of the last reply. */
+/* Fails with SHUF_IO if the call `continues` an earlier reply, and the named key has got other bits
+ * since. *seen: the check of the key in the last reply. */
 shuf_status shuf__check_key(const Shuf__ResultReply *reply, bool continues, uint64_t *seen,
                             struct shuf__error *error);
 

@@ -46,7 +46,7 @@ int shuf__request_compare(const struct shuf__request *a, const struct shuf__requ
     const int names = strcmp(a->key.name, b->key.name);
     SHUF__RETURN_UNLESS_EQUAL(a->kind, b->kind);
     SHUF__RETURN_UNLESS_EQUAL(names, 0);
-    SHUF__RETURN_UNLESS_EQUAL(a->key.generation, b->key.generation);
+    SHUF__RETURN_UNLESS_EQUAL(a->key.check, b->key.check);
     if (a->kind != SHUF__PERMUTATION)
         SHUF__RETURN_UNLESS_EQUAL(a->dtype, b->dtype);
     return kind_of(a)->compare(a, b);

@@ -120,7 +120,7 @@ struct shuf__buffer {
  * name, never the bits of the key. */
 struct shuf__named_key {
     char name[SHUF__KEY_NAME + 1]; /* "": a seed */
-    uint64_t generation; /* changes when the key of this name gets other bits; 0 in a client */
+    uint64_t check; /* of its bits, equal for equal bits in every daemon; 0 in a client */
 };
 
 struct shuf__request {

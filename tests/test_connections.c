@@ -381,7 +381,7 @@ static void unread_reply_keeps_its_connection(void **state)
 }
 
 /* They keep the backlog full, in which the connections of others wait. After a second, the daemon
- * closes what it must refuse without a reply, so the backlog moves on. */
+ * closes what it must refuse without a reply, and so empties the backlog. */
 static void flood_of_refused_connections_is_dropped(void **state)
 {
     enum { MOST = 200000 };

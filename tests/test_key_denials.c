@@ -39,8 +39,8 @@ static bool compare_uid(uid_t uid)
 static shuf_status admit(const char *name)
 {
     static const struct shuf__keyring keyring = {
-        .set = {.facts = {{.name = "members", .generation = 1, .has_group = true, .group = GROUP},
-                          {.name = "root", .generation = 2}},
+        .set = {.facts = {{.name = "members", .check = 1, .has_group = true, .group = GROUP},
+                          {.name = "root", .check = 2}},
                 .count = 2}};
     struct shuf__named_key key = {0};
     struct shuf__error error;

@@ -396,7 +396,7 @@ static void wait_option_waits_for_daemon(void **state)
     command_free(&c);
 }
 
-/* Also if the machine has several sockets, of which each gets a line. */
+/* A machine with several sockets has a line for each. */
 static void wait_option_waits_for_each_daemon(void **state)
 {
     (void)state;

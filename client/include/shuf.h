@@ -345,8 +345,8 @@ typedef struct shuf_lease_entry {
     uint64_t block, block_bytes; /* id and size of the memory */
     uint64_t rows, count;
     /* Without `fingerprint`, `moments`, the input of records, and the sizes of ranks. A shard is a
-     * slice. The strings are valid until the visitor returns; NULL: not named. SHUF_OTHER_KIND: this library does
-     * not know the kind. */
+     * slice. The strings are valid until the visitor returns; NULL: not named. SHUF_OTHER_KIND:
+     * this library does not know the kind. */
     shuf_request request;
 } shuf_lease_entry;
 

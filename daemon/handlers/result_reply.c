@@ -61,7 +61,7 @@ static void begin_reply(const struct shuf__result_request *r, struct reply *repl
     reply->body.backend = (char *)(uintptr_t)backend->ops->name;
     reply->body.device = (char *)(uintptr_t)backend->device;
     reply->body.transport = r->transport;
-    reply->body.key_check = request->key.generation;
+    reply->body.key_check = request->key.check;
     reply->body.shared = r->shared;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See key_changes.h. The generation of a key is new if its bits have changed.
+ * See key_changes.h. The check of a key tells whether its bits have changed.
  */
 #include "key_changes.h"
 
@@ -29,7 +29,7 @@ static void add(struct list *list, const char *name)
 
 static bool is_same(const struct shuf__key_facts *a, const struct shuf__key_facts *b)
 {
-    return a->generation == b->generation && a->has_group == b->has_group &&
+    return a->check == b->check && a->has_group == b->has_group &&
            (!a->has_group || a->group == b->group);
 }
 

@@ -17,7 +17,7 @@ enum { SHUF__KEYS_MAX = 256 };
 /* One key without its bits. */
 struct shuf__key_facts {
     char name[SHUF__KEY_NAME + 1];
-    uint64_t generation;
+    uint64_t check; /* of its bits: as in struct shuf__named_key */
     bool has_group;
     gid_t group; /* its members may use the key, besides root and the daemon's user */
 };

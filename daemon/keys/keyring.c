@@ -60,8 +60,8 @@ static void __attribute__((noinline)) zero_stack(void)
     explicit_bzero(stack, sizeof stack);
 }
 
-/* Equal bits have the same generation, also in the next daemon: a client compares it. */
-static uint64_t __attribute__((noinline)) generation_of(const shuf_key *key)
+/* Equal bits have the same check in every daemon. Not 0, which stands for a seed. */
+static uint64_t __attribute__((noinline)) check_of(const shuf_key *key)
 {
     uint32_t words[8];
     shuf_key_words(*key, 0, SHUF_PURPOSE_CHECK, 0, words);
@@ -69,10 +69,10 @@ static uint64_t __attribute__((noinline)) generation_of(const shuf_key *key)
     return check ? check : 1;
 }
 
-static void assign_generations(struct shuf__key_set *fresh)
+static void assign_checks(struct shuf__key_set *fresh)
 {
     for (unsigned i = 0; i < fresh->count; i++)
-        fresh->facts[i].generation = generation_of(&fresh->bits[i]);
+        fresh->facts[i].check = check_of(&fresh->bits[i]);
     zero_stack();
 }
 
@@ -94,7 +94,7 @@ shuf_status shuf__keyring_load(struct shuf__keyring *keyring, const char *direct
     error->status = SHUF_OK;
     if ((fresh->bits = allocate_bits(error)) &&
         shuf__key_files_read(directory, fresh, error) == 0) {
-        assign_generations(fresh);
+        assign_checks(fresh);
         replace(keyring, fresh);
     } else {
         free_bits(fresh->bits);
@@ -152,7 +152,7 @@ shuf_status shuf__keyring_admit(const struct shuf__keyring *keyring, uid_t uid, 
         return shuf__fail(error, SHUF_DENIED,
                           "key %s: expected a key of the daemon that user %ld may use", key->name,
                           (long)uid);
-    key->generation = found->generation;
+    key->check = found->check;
     return SHUF_OK;
 }
 
@@ -165,7 +165,7 @@ shuf_status shuf__keyring_reveal(struct shuf__keyring *keyring, struct shuf__req
     pthread_mutex_lock(&keyring->lock);
     const struct shuf__key_set *set = &keyring->set;
     const struct shuf__key_facts *found = shuf__key_set_find(set, key->name);
-    const bool is_same = found && found->generation == key->generation;
+    const bool is_same = found && found->check == key->check;
     if (is_same)
         shuf__request_set_key(request, &set->bits[found - set->facts]);
     pthread_mutex_unlock(&keyring->lock);

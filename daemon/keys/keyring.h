@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The daemon's named keys. Their bits are in one mapping, which is locked in memory and not part of
- * core dumps. Requests and cache entries have only the name and the generation of a key. A
+ * core dumps. Requests and cache entries have only the name and the check of a key. A
  * computation gets the bits only at its launch, and a look-up while it runs.
  */
 #ifndef SHUFD_KEYRING_H
@@ -21,15 +21,15 @@ struct shuf__keyring {
 
 void shuf__keyring_init(struct shuf__keyring *keyring);
 
-/* Replaces all keys by those of a directory (key_files.h), and zeroes the old keys. Equal bits
- * have the same generation in every daemon. A failure changes nothing. */
+/* Replaces all keys by those of a directory (key_files.h), and zeroes the old keys. A failure
+ * changes nothing. */
 shuf_status shuf__keyring_load(struct shuf__keyring *keyring, const char *directory,
                                struct shuf__error *error);
 
 /* Zeroes all keys. */
 void shuf__keyring_close(struct shuf__keyring *keyring);
 
-/* On the loop's thread: if the request has a key, sets its generation. `socket` is the client's.
+/* On the loop's thread: if the request has a key, sets its check. `socket` is the client's.
  * Fails with SHUF_DENIED if there is no such key, or if the client may not use it. Both have the
  * same message, so other users do not learn which keys exist. Fails with SHUF_IO if there is no
  * memory to read the groups of the client. */

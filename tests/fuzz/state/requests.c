@@ -32,7 +32,7 @@ static uint64_t draw_lease(const struct client *c, struct fuzz_bytes *bytes)
 
 /* ---- The delivery of a result ---------------------------------------------------------------- */
 
-/* What a delivery points at. */
+/* The memory that the pointers of a delivery refer to. */
 struct delivered {
     Shuf__Transport accept[4];
     Shuf__Release release;
