@@ -175,9 +175,10 @@ struct Bench {
         if (shuf__backend_compute(backend, &computation, &at, &took, &error))
             die(error.text);
         p.algorithm = SHUF_ALGORITHM_PRIMEFOLD;
+        const shuf__look_up look_up = {p, false};
         const auto width = static_cast<unsigned>(bytes / count);
         device(label, count, bytes, [&](void *m) {
-            check(shuf::primefold_look_up_async(p, width, at.memory, m, count, nullptr));
+            check(shuf::primefold_look_up_async(look_up, width, at.memory, m, count, nullptr));
         });
         device(copy, count, bytes, [&](void *m) {
             check(cudaMemcpyAsync(m, at.memory, bytes, cudaMemcpyDeviceToDevice));

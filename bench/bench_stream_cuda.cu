@@ -64,7 +64,6 @@ struct Bench {
     report *out;
     shuf__backend *backend;
     shuf__block values;
-    float *table;
     int sm_count;
     double memset_ns; /* the last memset's time */
     std::vector<Share> shares;
@@ -131,7 +130,7 @@ struct Bench {
         double ns[samples];
         check(cudaMalloc(&sums, bench::not_stored_sums(sm_count)), "memory for sums");
         time_device(kind.name, ns, [&] {
-            check(bench::not_stored_async(computation.request, table, sm_count, sums), kind.name);
+            check(bench::not_stored_async(computation.request, sm_count, sums), kind.name);
         });
         check(cudaFree(sums), "memory for sums");
         row(std::string(kind.name) + ", summed, not stored", n, 0, ns);
@@ -170,7 +169,6 @@ struct Bench {
         sm_count = bench::say_device(out);
         if (shuf__backend_open("cuda:0", 0, &backend, &error))
             die("backend", error.text);
-        check(shuf::gauss_table_make(&table), "table");
     }
 
     void compare(bool peers)
@@ -221,10 +219,9 @@ int main(int argc, char **argv)
         torch_rows(b.out, sizes, sizeof sizes / sizeof *sizes);
     b.open();
     if (moments)
-        bench::moment_rows(b.out, b.table, count);
+        bench::moment_rows(b.out, count);
     else
         b.compare(!no_peers);
-    check(cudaFree(b.table), "table");
     b.backend->ops->close(b.backend);
     return report_end(b.out);
 }

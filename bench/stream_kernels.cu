@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(not_stored_threads, not_stored_blocks_per_sm)
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const InShared table{lane * static_cast<uint32_t>(sizeof(float))};
     typename Use<Number>::Sum sum = 0;
-    fill_rows(g.table);
+    fill_rows();
     for (uint64_t i = uint64_t{blockIdx.x} * (blockDim.x / 32) + warp; i < supers;
          i += uint64_t{gridDim.x} * (blockDim.x / 32)) {
         const Block b(g, first + i, lane, table);
@@ -78,13 +78,12 @@ template <typename Kernel> cudaError_t allow_shared(Kernel kernel)
                                 static_cast<int>(shared_bytes));
 }
 
-Gauss gauss_of(const shuf__stream &s, const float *table)
+Gauss gauss_of(const shuf__stream &s)
 {
-    return Gauss(shuf_gauss_make(s.seed, s.stream, s.mean, s.std), s, table);
+    return Gauss(shuf_gauss_make(s.seed, s.stream, s.mean, s.std), s);
 }
 
-template <typename Number>
-cudaError_t not_stored(const shuf__stream &s, const float *table, int sm_count, void *sums)
+template <typename Number> cudaError_t not_stored(const shuf__stream &s, int sm_count, void *sums)
 {
     const auto kernel = gauss_not_stored<Number>;
     const unsigned blocks = not_stored_blocks_per_sm * static_cast<unsigned>(sm_count);
@@ -92,7 +91,7 @@ cudaError_t not_stored(const shuf__stream &s, const float *table, int sm_count, 
     if (e != cudaSuccess)
         return e;
     kernel<<<blocks, not_stored_threads, shared_bytes>>>(
-        gauss_of(s, table), s.offset / SHUF_GAUSS_SUPER, s.count / SHUF_GAUSS_SUPER,
+        gauss_of(s), s.offset / SHUF_GAUSS_SUPER, s.count / SHUF_GAUSS_SUPER,
         static_cast<typename Use<Number>::Sum *>(sums));
     return cudaGetLastError();
 }
@@ -147,7 +146,7 @@ __global__ void __launch_bounds__(moment_threads, 1)
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const InShared table{lane * static_cast<uint32_t>(sizeof(float))};
     double sum[powers] = {};
-    fill_rows(g.table);
+    fill_rows();
 #pragma unroll 1
     for (int turn = 0; turn < part_turns; turn++) {
         const uint64_t super = (uint64_t{blockIdx.x} * part_turns + turn) * warps + warp;
@@ -175,15 +174,14 @@ __global__ void __launch_bounds__(moment_threads, 1)
     }
 }
 
-template <typename Number>
-cudaError_t moments(const shuf__stream &s, const float *table, Part *parts)
+template <typename Number> cudaError_t moments(const shuf__stream &s, Part *parts)
 {
     const auto kernel = gauss_moments<Number>;
     const cudaError_t e = allow_shared(kernel);
     if (e != cudaSuccess)
         return e;
     kernel<<<static_cast<unsigned>(s.count / part_values), moment_threads, shared_bytes>>>(
-        gauss_of(s, table), s.offset / SHUF_GAUSS_SUPER, parts);
+        gauss_of(s), s.offset / SHUF_GAUSS_SUPER, parts);
     return cudaGetLastError();
 }
 
@@ -195,32 +193,31 @@ uint64_t not_stored_sums(int sm_count)
            not_stored_blocks_per_sm;
 }
 
-cudaError_t not_stored_async(const shuf__request &request, const float *table, int sm_count,
-                             void *sums)
+cudaError_t not_stored_async(const shuf__request &request, int sm_count, void *sums)
 {
     switch (request.dtype) {
     case SHUF_F64:
-        return not_stored<F64>(request.stream, table, sm_count, sums);
+        return not_stored<F64>(request.stream, sm_count, sums);
     case SHUF_F32:
-        return not_stored<F32>(request.stream, table, sm_count, sums);
+        return not_stored<F32>(request.stream, sm_count, sums);
     case SHUF_BF16:
-        return not_stored<Bf16>(request.stream, table, sm_count, sums);
+        return not_stored<Bf16>(request.stream, sm_count, sums);
     default:
         return cudaErrorInvalidValue;
     }
 }
 
-cudaError_t moments_async(const shuf__request &request, const float *table, Part *parts)
+cudaError_t moments_async(const shuf__request &request, Part *parts)
 {
     switch (request.dtype) {
     case SHUF_F64:
-        return moments<F64>(request.stream, table, parts);
+        return moments<F64>(request.stream, parts);
     case SHUF_F32:
-        return moments<F32>(request.stream, table, parts);
+        return moments<F32>(request.stream, parts);
     case SHUF_F16:
-        return moments<F16>(request.stream, table, parts);
+        return moments<F16>(request.stream, parts);
     case SHUF_BF16:
-        return moments<Bf16>(request.stream, table, parts);
+        return moments<Bf16>(request.stream, parts);
     default:
         return cudaErrorInvalidValue;
     }

@@ -15,8 +15,7 @@ namespace bench
 
 /* Sums the values of a stream in each thread: whole superblocks of F64, F32 or BF16. sums: device
  * memory of not_stored_sums() bytes. */
-cudaError_t not_stored_async(const shuf__request &request, const float *table, int sm_count,
-                             void *sums);
+cudaError_t not_stored_async(const shuf__request &request, int sm_count, void *sums);
 uint64_t not_stored_sums(int sm_count); /* bytes */
 
 /* Sums of z, z^2, ..., z^8 over a part of part_values values. */
@@ -28,7 +27,7 @@ struct Part {
 
 /* Sums the powers of a stream's values: whole parts of any Gaussian type. parts: device memory for
  * count / part_values parts. */
-cudaError_t moments_async(const shuf__request &request, const float *table, Part *parts);
+cudaError_t moments_async(const shuf__request &request, Part *parts);
 
 } // namespace bench
 

@@ -60,7 +60,7 @@ void row_of(report *out, const char *number, int k, const Sums &sums, const doub
                     std::sqrt(variance) / (error / std::sqrt(double{part_values})));
 }
 
-void rows_of(report *out, const float *table, shuf_dtype dtype, const char *name, uint64_t count)
+void rows_of(report *out, shuf_dtype dtype, const char *name, uint64_t count)
 {
     double expected[MOMENTS_MOST + 1];
     Sums sums[powers] = {};
@@ -72,7 +72,7 @@ void rows_of(report *out, const float *table, shuf_dtype dtype, const char *name
     moments_expected(dtype, expected);
     check(cudaMalloc(&memory, launch_parts * sizeof *memory), "memory for sums");
     for (; s.offset < count; s.offset += launch_values) {
-        check(moments_async(computation.request, table, memory), "moments");
+        check(moments_async(computation.request, memory), "moments");
         check(
             cudaMemcpy(parts.data(), memory, launch_parts * sizeof *memory, cudaMemcpyDeviceToHost),
             "moments");
@@ -85,12 +85,12 @@ void rows_of(report *out, const float *table, shuf_dtype dtype, const char *name
 
 } // namespace
 
-void moment_rows(report *out, const float *table, uint64_t count)
+void moment_rows(report *out, uint64_t count)
 {
-    rows_of(out, table, SHUF_F64, "f64", count);
-    rows_of(out, table, SHUF_F32, "f32", count);
-    rows_of(out, table, SHUF_F16, "f16", count);
-    rows_of(out, table, SHUF_BF16, "bf16", count);
+    rows_of(out, SHUF_F64, "f64", count);
+    rows_of(out, SHUF_F32, "f32", count);
+    rows_of(out, SHUF_F16, "f16", count);
+    rows_of(out, SHUF_BF16, "bf16", count);
 }
 
 } // namespace bench

@@ -12,10 +12,8 @@
 namespace bench
 {
 
-/* Rows of each type, over `count` values, rounded up to a whole launch. table: as in
- * stream_kernels.cuh.
- */
-void moment_rows(report *out, const float *table, uint64_t count);
+/* Rows of each type, over `count` values, rounded up to a whole launch. */
+void moment_rows(report *out, uint64_t count);
 
 } // namespace bench
 

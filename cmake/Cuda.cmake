@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Finds nvcc. Without it the build has no CUDA backend. The toolkit's own installer puts nvcc in a
-# folder that is not in PATH.
+# Finds nvcc. Without it the build has no libshuf-cuda.so, and so no CUDA backend. The toolkit's own
+# installer puts nvcc in a folder that is not in PATH.
 set(SHUF_HAVE_CUDA OFF)
 if(SHUF_CUDA)
   include(CheckLanguage)
@@ -17,6 +17,7 @@ if(SHUF_CUDA)
     enable_language(CUDA)
     find_package(CUDAToolkit REQUIRED)
     set(SHUF_HAVE_CUDA ON)
+    set(CMAKE_BUILD_RPATH ${PROJECT_BINARY_DIR}/kernels/cuda) # where programs load libshuf-cuda.so
   else()
     message(STATUS "No nvcc: building without the CUDA backend")
   endif()
@@ -26,3 +27,14 @@ endif()
 set(SHUF_KERNEL_OPTIONS
     -Werror all-warnings -Xcompiler=-Wall,-Wextra,-Werror
     -Xptxas=--warn-on-spills,--warn-on-local-memory-usage,--warning-as-error)
+
+# shuf_finds_cuda(target) lets an installed program or library load libshuf-cuda.so from its own
+# installation. Under /usr the system's linker finds it. The Python package has it beside its module.
+file(RELATIVE_PATH shuf_libdir_from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+function(shuf_finds_cuda target)
+  if(DEFINED SKBUILD)
+    set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN:$ORIGIN/..")
+  elseif(SHUF_HAVE_CUDA AND NOT CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+    set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN:$ORIGIN/${shuf_libdir_from_bin}")
+  endif()
+endfunction()

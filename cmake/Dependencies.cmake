@@ -4,6 +4,7 @@
 # each.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS C)
 
 # shuf_dependency(NAME pkg-config-module static-archive)
 function(shuf_dependency name module archive)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The contract between the daemon and a backend: a table of functions, struct shuf__backend_ops.
- * Every backend fills its table at the end of its own file. backend.c lists the tables.
+ * Every backend fills its table at the end of its own file. backend.c lists the backends.
  *
  * At most one thread at a time calls a backend, but not always the same thread. Functions marked
  * "on any thread" may run beside the others. `launch` and `event` may return before the device is
@@ -114,9 +114,6 @@ struct shuf__backend_ops {
     /* Says when a computation is faster with a rank index. NULL: `launch` uses no rank index. */
     const struct shuf__rank_index_limits *rank_index_limits;
 
-    /* Checks the text `device` of the next function without touching a device. Fails with
-     * SHUF_INVALID or SHUF_DEVICE. NULL: only `open` can check it. */
-    shuf_status (*check_name)(const char *device, struct shuf__error *error);
     /* `device`: the text after the colon of `--backend cuda:1`, or NULL for the default device.
      * `threads`: CPU threads, 0 for all. */
     shuf_status (*open)(const char *device, unsigned threads, struct shuf__backend **backend,
@@ -199,21 +196,20 @@ struct shuf__backend_ops {
 };
 
 extern const struct shuf__backend_ops shuf__cpu_ops;
-extern const struct shuf__backend_ops shuf__cuda_ops; /* only with SHUF_HAVE_CUDA */
+
+/* Whether the text after the colon of "cpu:avx2" names an instruction set of this processor. */
+shuf_status shuf__cpu_check_name(const char *device, struct shuf__error *error);
 
 /* Opens the backend `spec`: "cpu", "cpu:scalar|avx2|avx512", "cuda", "cuda:1", "cuda:GPU-<uuid>",
  * or "auto". "auto" opens the first backend of the list that has a device. If better backends
  * failed before it, *error has the reason of the last failure; otherwise its text is empty. Fails
- * with SHUF_INVALID if there is no such name, and with SHUF_DEVICE if the device is absent or the
- * build lacks its backend. */
+ * with SHUF_INVALID if there is no such name, and with SHUF_DEVICE if the device or the library of
+ * its backend (cuda_library.h) is absent. */
 shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__backend **backend,
                                struct shuf__error *error);
 
 /* Checks only the text of `spec`: whether shuf__backend_open() could succeed on some machine. */
 shuf_status shuf__backend_check(const char *spec, struct shuf__error *error);
-
-/* The backends of this build, best first. Returns NULL past the end of the list. */
-const struct shuf__backend_ops *shuf__backend_at(unsigned index);
 
 /* Whether the kind is memory of the host, not of a device. */
 static inline bool shuf__memory_is_host(enum shuf__memory kind)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Look-ups of primefold on the GPU, compared with its inline C: every form, both widths, and every
- * place in a group of threads.
+ * Look-ups of primefold on the GPU, compared with its inline C: every form, both widths and
+ * directions, and every place in a group of threads.
  */
 #include "cuda/permute.cuh"
 
@@ -16,12 +16,27 @@ extern "C" {
 namespace
 {
 
-template <typename Value> void check_look_ups(uint64_t n, uint64_t count)
+/* A number of n or more has no value. */
+uint64_t expected_of(const shuf_primefold &f, bool inverse, uint64_t at, uint64_t largest)
 {
+    if (at >= f.shape.n)
+        return largest;
+    return inverse ? shuf_primefold_inverse(&f, at) : shuf_primefold_forward(&f, at);
+}
+
+template <typename Value> void check_look_ups(uint64_t n, uint64_t count, bool inverse)
+{
+    constexpr Value largest = static_cast<Value>(-1);
     std::vector<Value> at(count), values(count, 0);
     for (uint64_t i = 0; i < count; i++)
         at[i] = static_cast<Value>(i == 0 ? n - 1 : i == 1 ? 0 : random_below(n));
-    shuf__permutation p{};
+    if (count > 9 && n <= largest) {
+        at[7] = static_cast<Value>(n);
+        at[9] = largest;
+    }
+    shuf__look_up l{};
+    l.inverse = inverse;
+    shuf__permutation &p = l.permutation;
     p.algorithm = SHUF_ALGORITHM_PRIMEFOLD;
     p.n = n;
     p.seed = random_u64();
@@ -31,17 +46,24 @@ template <typename Value> void check_look_ups(uint64_t n, uint64_t count)
     const uint64_t bytes = count * sizeof(Value), half = (count + 3) / 4 * 4;
     check(cudaMalloc(&device, 2 * half * sizeof(Value)));
     check(cudaMemcpy(device, at.data(), bytes, cudaMemcpyHostToDevice));
-    check(shuf::primefold_look_up_async(p, sizeof(Value), device, device + half, count, nullptr));
+    check(shuf::primefold_look_up_async(l, sizeof(Value), device, device + half, count, nullptr));
     check(cudaMemcpy(values.data(), device + half, bytes, cudaMemcpyDeviceToHost));
     check(cudaFree(device));
 
     const shuf_primefold f = shuf_primefold_make(n, p.seed, p.epoch);
     for (uint64_t i = 0; i < count; i++)
-        if (values[i] != shuf_primefold_forward(&f, at[i]))
-            fail_msg("n %llu, seed %llu, epoch %llu, position %llu: %llu, expected %llu",
+        if (values[i] != expected_of(f, inverse, at[i], largest))
+            fail_msg("n %llu, seed %llu, epoch %llu, %s of %llu: %llu, expected %llu",
                      (unsigned long long)n, (unsigned long long)p.seed, (unsigned long long)p.epoch,
-                     (unsigned long long)at[i], (unsigned long long)values[i],
-                     (unsigned long long)shuf_primefold_forward(&f, at[i]));
+                     inverse ? "position" : "value", (unsigned long long)at[i],
+                     (unsigned long long)values[i],
+                     (unsigned long long)expected_of(f, inverse, at[i], largest));
+}
+
+template <typename Value> void check_look_ups(uint64_t n, uint64_t count)
+{
+    check_look_ups<Value>(n, count, false);
+    check_look_ups<Value>(n, count, true);
 }
 
 void every_size_matches(void **)
@@ -75,14 +97,14 @@ void many_look_ups_match(void **)
     check_look_ups<uint64_t>((uint64_t{1} << 38) + 1, 2000003);
 }
 
-/* A small permutation is made by exchanges, so this look-up cannot compute it. The look-up returns
- * an error, not a wrong value. */
-void exact_size_is_refused(void **)
+/* A small permutation is made by exchanges. */
+void every_small_size_matches(void **)
 {
-    shuf__permutation p{};
-    p.n = SHUF_PRIMEFOLD_EXACT;
-    assert_int_equal(shuf::primefold_look_up_async(p, 4, nullptr, nullptr, 1, nullptr),
-                     cudaErrorInvalidValue);
+    random_start("every_small_size_matches");
+    for (uint64_t n = 1; n <= SHUF_PRIMEFOLD_EXACT; n++) {
+        check_look_ups<uint32_t>(n, 300);
+        check_look_ups<uint64_t>(n, 11);
+    }
 }
 
 } // namespace
@@ -93,7 +115,7 @@ int main()
         cmocka_unit_test(every_size_matches),
         cmocka_unit_test(every_count_matches),
         cmocka_unit_test(many_look_ups_match),
-        cmocka_unit_test(exact_size_is_refused),
+        cmocka_unit_test(every_small_size_matches),
     };
     return run_device_tests(tests);
 }

@@ -41,6 +41,7 @@
 
 #include "shuf_daemon.h"
 #include "shuf_handle.h"
+#include "shuf_local.h"
 #include "shuf_request.h"
 #include "shuf_status.h"
 
@@ -199,12 +200,6 @@ SHUF_API shuf_status shuf_shuffle_each(shuf *handle, const shuf_records *records
                                        shuf_result *result);
 
 /* ---- Single places ------------------------------------------------------ */
-
-/* The direction of a look-up. */
-typedef enum shuf_direction {
-    SHUF_FORWARD = 0, /* at[i] is a position, out[i] the value there */
-    SHUF_INVERSE = 1, /* at[i] is a value, out[i] its position */
-} shuf_direction;
 
 /* Looks up `count` positions or values of the whole permutation. With primefold
  * the cost of a look-up hardly depends on n above 256; below, it takes n - 1 exchanges. With

@@ -47,6 +47,12 @@ typedef struct shuf_permutation {
     bool fingerprint; /* also compute the fingerprint; shuf_summarize() always does */
 } shuf_permutation;
 
+/* The direction of a look-up. */
+typedef enum shuf_direction {
+    SHUF_FORWARD = 0, /* at[i] is a position, out[i] the value there */
+    SHUF_INVERSE = 1, /* at[i] is a value, out[i] its position */
+} shuf_direction;
+
 /* ---- Results ---------------------------------------------------------- */
 
 /* The shape of a result. The request determines it. */

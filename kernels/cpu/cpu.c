@@ -3,7 +3,8 @@
  * The CPU backend. It computes on all cores by OpenMP, and uses the best instruction set of the
  * processor. Results are in host memory, in sealed memfds (memfd.h).
  */
-#include "backend.h"
+#include "cpu.h"
+
 #include "draw.h"
 #include "host/exchange.h"
 #include "host/host.h"
@@ -52,7 +53,7 @@ static void read_model(char *name, size_t size)
         fclose(file);
 }
 
-static shuf_status cpu_check_name(const char *device, struct shuf__error *error)
+shuf_status shuf__cpu_check_name(const char *device, struct shuf__error *error)
 {
     const struct shuf__simd_ops *ignored;
     return shuf__simd_choose(device, &ignored, error);
@@ -123,18 +124,19 @@ static struct shuf__workspace cpu_workspace(const struct shuf__backend *backend,
     return shuf__host_workspace(((const struct cpu *)backend)->threads, request);
 }
 
-static bool compute(const struct cpu *cpu, int threads, const struct shuf__computation *computation,
-                    void *out)
+bool shuf__cpu_compute(const struct shuf__simd_ops *simd, int threads,
+                       const struct shuf__computation *computation, void *out)
 {
+    const int used = shuf__backend_is_quick(&shuf__cpu_ops, &computation->request) ? 1 : threads;
     switch (computation->request.kind) {
     case SHUF__SHUFFLE:
-        return shuf__host_shuffle(cpu->simd, threads, computation, out);
+        return shuf__host_shuffle(simd, used, computation, out);
     case SHUF__EXCHANGE:
-        return shuf__host_exchange(cpu->simd, threads, computation, out);
+        return shuf__host_exchange(simd, used, computation, out);
     case SHUF__STREAM:
-        return shuf__cpu_draw(cpu->simd, threads, computation, out);
+        return shuf__cpu_draw(simd, used, computation, out);
     default:
-        return shuf__host_permute(cpu->simd, threads, computation, out);
+        return shuf__host_permute(simd, used, computation, out);
     }
 }
 
@@ -144,9 +146,8 @@ static shuf_status cpu_launch(struct shuf__backend *backend,
                               struct shuf__block *block, struct shuf__error *error)
 {
     struct cpu *cpu = cpu_of(backend);
-    int threads = shuf__backend_is_quick(&shuf__cpu_ops, &computation->request) ? 1 : cpu->threads;
     uint64_t start = now_ns();
-    if (!compute(cpu, threads, computation, block->memory))
+    if (!shuf__cpu_compute(cpu->simd, cpu->threads, computation, block->memory))
         return shuf__fail(error, SHUF_CANCELLED, "%s: cancelled",
                           shuf__request_name(&computation->request));
     cpu->device_ns = now_ns() - start;
@@ -225,7 +226,6 @@ const struct shuf__backend_ops shuf__cpu_ops = {
     .own = SHUF__MEMORY_MEMFD,
     .quick = 4096,
     .rank_index_limits = &rank_index_limits,
-    .check_name = cpu_check_name,
     .open = cpu_open,
     .close = cpu_close,
     .memory = cpu_memory,

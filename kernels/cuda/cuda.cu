@@ -71,7 +71,6 @@ void cuda_close(shuf__backend *backend)
     cudaFree(cuda->staging);
     cudaFree(cuda->sum);
     cudaFree(cuda->sums);
-    cudaFree(cuda->gauss_table);
     cudaFreeHost(const_cast<uint64_t *>(cuda->word));
     if (cuda->start)
         cudaEventDestroy(cuda->start);
@@ -110,7 +109,6 @@ cudaError_t acquire(Cuda *cuda, shuf__error *error)
     SHUF__STEP(e, "allocating scratch memory", cudaMalloc(&cuda->sum, sizeof *cuda->sum));
     SHUF__STEP(e, "allocating scratch memory",
                cudaMalloc(&cuda->sums, sums_parts * sizeof *cuda->sums));
-    SHUF__STEP(e, "filling a table", gauss_table_make(&cuda->gauss_table));
     SHUF__STEP(e, "allocating scratch memory", cudaMalloc(&cuda->staging, staging_bytes));
     SHUF__STEP(e, "allocating pinned memory", bounce_make(&cuda->bounce));
     SHUF__STEP(e, "allocating pinned memory", make_word(cuda));
@@ -283,7 +281,6 @@ extern const shuf__backend_ops shuf__cuda_ops = {
     .own = SHUF__MEMORY_CUDA_FD,
     .quick = shuf::tuning::tile,
     .rank_index_limits = &rank_index_limits,
-    .check_name = nullptr,
     .open = shuf::cuda_open,
     .close = shuf::cuda_close,
     .memory = shuf::cuda_memory,

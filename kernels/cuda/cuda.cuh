@@ -13,6 +13,8 @@
 #include "quick.cuh"
 #include "stream.cuh"
 
+extern "C" const shuf__backend_ops shuf__cuda_ops;
+
 namespace shuf
 {
 
@@ -47,7 +49,6 @@ struct Cuda {
     void *staging;           /* device memory: a small workspace, or the list of a shuffle */
     unsigned long long *sum; /* device memory */
     shuf__sums *sums;        /* device memory: sums_parts of them */
-    float *gauss_table;      /* device memory */
     volatile uint64_t *word; /* pinned: the ticket of the last finished quick computation */
     uint64_t *word_there;    /* its address on the device */
     uint64_t ticket;

@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(Number::threads, tuning::gauss_blocks_per_sm)
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const InShared table{lane * static_cast<uint32_t>(sizeof(float))};
     Again again{list[warp], 0};
-    fill_rows(g.table);
+    fill_rows();
     for (uint64_t i = uint64_t{blockIdx.x} * (blockDim.x / 32) + warp; i < supers;
          i += uint64_t{gridDim.x} * (blockDim.x / 32)) {
         const Block b(g, first + i, lane, table);
@@ -80,7 +80,7 @@ template <typename Number>
 __device__ __forceinline__ void draw_some(const Gauss &g, uint64_t super, uint32_t lane,
                                           uint64_t *list, typename Number::Out *out)
 {
-    const Block b(g, super, lane, InGlobal{g.table, lane});
+    const Block b(g, super, lane, InGlobal{lane});
     const uint64_t at = super * SHUF_GAUSS_SUPER - g.offset; /* may wrap around */
     float least = 1;
 #pragma unroll
@@ -169,10 +169,10 @@ cudaError_t draw(const Gauss &g, int sm_count, typename Number::Out *out, cudaSt
 }
 
 template <typename Number>
-cudaError_t start(const shuf__stream &s, const float *table, int sm_count, void *out,
-                  const Signal *signal, cudaStream_t stream)
+cudaError_t start(const shuf__stream &s, int sm_count, void *out, const Signal *signal,
+                  cudaStream_t stream)
 {
-    const Gauss g(shuf_gauss_make_keyed(shuf__stream_key(&s), s.stream, s.mean, s.std), s, table);
+    const Gauss g(shuf_gauss_make_keyed(shuf__stream_key(&s), s.stream, s.mean, s.std), s);
     auto *const to = static_cast<typename Number::Out *>(out);
     if (!signal)
         return draw<Number>(g, sm_count, to, stream);
@@ -185,18 +185,18 @@ cudaError_t start(const shuf__stream &s, const float *table, int sm_count, void 
 
 } // namespace
 
-cudaError_t gauss_async(const shuf__stream &s, shuf_dtype dtype, const float *table, int sm_count,
-                        void *out, const Signal *signal, cudaStream_t stream)
+cudaError_t gauss_async(const shuf__stream &s, shuf_dtype dtype, int sm_count, void *out,
+                        const Signal *signal, cudaStream_t stream)
 {
     switch (dtype) {
     case SHUF_F64:
-        return start<F64>(s, table, sm_count, out, signal, stream);
+        return start<F64>(s, sm_count, out, signal, stream);
     case SHUF_F32:
-        return start<F32>(s, table, sm_count, out, signal, stream);
+        return start<F32>(s, sm_count, out, signal, stream);
     case SHUF_F16:
-        return start<F16>(s, table, sm_count, out, signal, stream);
+        return start<F16>(s, sm_count, out, signal, stream);
     case SHUF_BF16:
-        return start<Bf16>(s, table, sm_count, out, signal, stream);
+        return start<Bf16>(s, sm_count, out, signal, stream);
     default:
         return cudaErrorInvalidValue;
     }
@@ -211,18 +211,6 @@ cudaError_t gauss_load()
     if (e == cudaSuccess)
         e = cudaFuncGetAttributes(&a, gauss_quick<F16>);
     return e == cudaSuccess ? cudaFuncGetAttributes(&a, gauss_quick<Bf16>) : e;
-}
-
-cudaError_t gauss_table_make(float **table)
-{
-    float values[indices * tables];
-    for (int i = 0; i < indices * tables; i++)
-        values[i] =
-            static_cast<float>(shuf_gauss_table[i / tables][i % tables] - entry_less) * unit;
-    cudaError_t e = cudaMalloc(table, sizeof values);
-    if (e == cudaSuccess)
-        e = cudaMemcpy(*table, values, sizeof values, cudaMemcpyHostToDevice);
-    return e == cudaSuccess ? cudaStreamSynchronize(nullptr) : e; /* other streams do not wait */
 }
 
 } // namespace shuf

@@ -39,24 +39,39 @@ struct Gauss {
     Words<SHUF_GAUSS_ROUNDS> words;
     double std, mean;
     float std_f32, mean_f32;
-    const float *table;
     uint64_t offset, count; /* of the request */
 
-    Gauss(const shuf_gauss &g, const shuf__stream &s, const float *there)
+    Gauss(const shuf_gauss &g, const shuf__stream &s)
         : words(g.words), std(g.std), mean(g.mean), std_f32(g.std_f32), mean_f32(g.mean_f32),
-          table(there), offset(s.offset), count(s.count)
+          offset(s.offset), count(s.count)
     {
     }
 };
 
 /* ---- Tables ---- */
 
+/* shuf_gauss_table as floats, which hold its numbers and all sums exactly. */
+struct alignas(16) Numbers {
+    float of[indices * tables];
+};
+
+constexpr Numbers make_numbers()
+{
+    Numbers numbers{};
+    for (int i = 0; i < indices * tables; i++)
+        numbers.of[i] =
+            static_cast<float>(shuf_gauss_table[i / tables][i % tables] - entry_less) * unit;
+    return numbers;
+}
+
+static __device__ const Numbers numbers = make_numbers();
+
 extern __shared__ __align__(16) float rows[];
 
-__device__ __forceinline__ void fill_rows(const float *table)
+__device__ __forceinline__ void fill_rows()
 {
     constexpr int four = 4, times = columns / tables;
-    const auto *const from = reinterpret_cast<const float4 *>(table);
+    const auto *const from = reinterpret_cast<const float4 *>(numbers.of);
     for (int i = threadIdx.x; i < indices * tables / four; i += blockDim.x) {
         const float4 entries = __ldg(from + i);
         const int row = i / (tables / four), column = i % (tables / four);
@@ -85,12 +100,12 @@ struct InShared {
 /* Does the same as InShared, but reads the table in global memory. This suits few values, because
  * filling the shared memory takes time. */
 struct InGlobal {
-    const float *table;
     uint32_t lane;
 
     template <int Byte, int Further> __device__ __forceinline__ float at(uint32_t word, int p) const
     {
-        return __ldg(table + (word >> 8 * Byte & 255) * tables + (p + lane + Further) % tables);
+        return __ldg(numbers.of + (word >> 8 * Byte & 255) * tables +
+                     (p + lane + Further) % tables);
     }
 };
 
@@ -339,7 +354,7 @@ static __device__ __forceinline__ double exact(const Gauss &g, uint64_t index)
     const auto p = static_cast<uint32_t>(index % SHUF_GAUSS_SUPER / 64 * 2 + index % 2);
     const uint64_t first = (index / SHUF_GAUSS_SUPER * SHUF_GAUSS_LANES + lane) * SHUF_GAUSS_DRAWS;
     const auto low = static_cast<uint32_t>(first), high = static_cast<uint32_t>(first >> 32);
-    const InGlobal table{g.table, lane};
+    const InGlobal table{lane};
     uint32_t word[4], rest[4], chosen = 0;
     float sum = -48 * unit;
 #pragma unroll 1

@@ -42,7 +42,7 @@ cudaError_t stream_async(const Cuda *cuda, const shuf__request &request, void *o
     const shuf_dtype dtype = request.dtype;
     switch (s.distribution) {
     case SHUF_DISTRIBUTION_GAUSS:
-        return gauss_async(s, dtype, cuda->gauss_table, cuda->sm_count, out, signal, cuda->stream);
+        return gauss_async(s, dtype, cuda->sm_count, out, signal, cuda->stream);
     case SHUF_DISTRIBUTION_BOX_MULLER:
         return box_muller_async(s, dtype, out, signal, cuda->stream);
     default:

@@ -176,6 +176,28 @@ cudaError_t fingerprint_async(const void *data, unsigned width, uint64_t values,
     return cudaGetLastError();
 }
 
+/* The keys come first, because the size of the tiles' states depends on the permutation. */
+constexpr size_t local_keys = 1024;
+
+size_t local_scratch_bytes(const shuf__permutation &p)
+{
+    const uint64_t domain = uint64_t{1} << shuf_domain_bits(p.n);
+    const uint64_t tiles = (domain + tuning::tile - 1) / tuning::tile;
+    size_t state_bytes = 0;
+    if (p.rows > local_keys || tiles > tuning::launch_tiles / p.rows)
+        return 0;
+    scan::TileState::AllocationSize(static_cast<int>(tiles * p.rows), state_bytes);
+    return local_keys * key_words * sizeof(uint32_t) + state_bytes;
+}
+
+Scratch local_scratch(void *memory)
+{
+    Scratch scratch{};
+    scratch.keys = static_cast<uint32_t *>(memory);
+    scratch.tile_state = scratch.keys + local_keys * key_words;
+    return scratch;
+}
+
 cudaError_t scratch_make(Scratch *scratch)
 {
     const size_t starts_bytes = (scan::launch_index_tiles + 1) * sizeof *scratch->starts;

@@ -29,6 +29,11 @@ inline unsigned width_of(const shuf__computation &computation)
 cudaError_t permute_async(const Scratch &scratch, const shuf__computation &computation, void *out,
                           cudaStream_t stream, bool *cancelled);
 
+/* The scratch memory of permute_async() and scan_and_move() for philox24 or lcg, if the work takes
+ * one launch and so never waits; else 0. local_scratch() makes a Scratch in this memory. */
+size_t local_scratch_bytes(const shuf__permutation &p);
+Scratch local_scratch(void *memory);
+
 struct Signal;
 
 /* Whether primefold_async() computes a single row in two launches: one without range checks, and
@@ -45,10 +50,10 @@ cudaError_t primefold_async(const shuf__permutation &p, unsigned width, void *ou
 cudaError_t primefold_rows_async(const shuf__permutation &p, unsigned width,
                                  const shuf_primefold_shape &shape, void *out, cudaStream_t stream);
 
-/* Sets values[i] to the value at position at[i] < n, for i < count and n > SHUF_PRIMEFOLD_EXACT.
- * Both arrays are device memory, have values of `width` bytes, and begin at multiples of 16
- * bytes. */
-cudaError_t primefold_look_up_async(const shuf__permutation &p, unsigned width, const void *at,
+/* Does a look-up of `primefold`: values[i] for at[i], i < count. Both arrays are device memory,
+ * have numbers of `width` bytes, and begin at multiples of 16 bytes. They may be the same array. An
+ * at[i] of n or more gives the largest number of its type. */
+cudaError_t primefold_look_up_async(const shuf__look_up &l, unsigned width, const void *at,
                                     void *values, uint64_t count, cudaStream_t stream);
 
 /* Loads the kernels of quick computations with `primefold`. */

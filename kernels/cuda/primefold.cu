@@ -107,31 +107,48 @@ __global__ void __launch_bounds__(tuning::quick_threads)
     signal_done(signal);
 }
 
-/* Sets values[i] to the value at position at[i] < n. Both arrays begin at a multiple of 16
- * bytes. */
+/* Sets values[i] to the value at position at[i], or with an inverse form to the position of value
+ * at[i]. Both arrays begin at a multiple of 16 bytes. A number of n or more has no value, and no
+ * form may get it. */
 template <typename Form, typename Value>
 __global__ void __launch_bounds__(fold_threads, Form::look_up_blocks_per_sm)
-    fold_look_up(__grid_constant__ const Form f, uint64_t count, const Value *at, Value *values)
+    fold_look_up(__grid_constant__ const Form f, uint64_t n, uint64_t count, const Value *at,
+                 Value *values)
 {
     const uint64_t i = (uint64_t{blockIdx.x} * fold_threads + threadIdx.x) * group;
     Value position[group] = {};
     typename Form::Word x[group];
+    uint32_t outside = 0;
     if (i + group <= count)
         load_group(at + i, position);
     else
         for (int c = 0; c < group; c++)
             position[c] = i + c < count ? at[i + c] : 0;
+#pragma unroll
+    for (int c = 0; c < group; c++)
+        if (position[c] >= n) {
+            position[c] = 0;
+            outside |= 1u << c;
+        }
     look_up_group(f, position, x);
     if (i + group <= count)
         put_group(values + i, x);
     else if (i < count)
         put_some(values + i, x, count - i);
+    for (; outside != 0; outside &= outside - 1)
+        values[i + (__ffs(static_cast<int>(outside)) - 1)] = static_cast<Value>(-1);
 }
 
 /* For n <= SHUF_PRIMEFOLD_EXACT: a thread follows a position through the exchanges. */
 struct Exchanges {
     uint32_t n;
     uint8_t with[SHUF_PRIMEFOLD_EXACT];
+
+    __device__ __forceinline__ uint32_t exchanged(uint32_t x, uint32_t k) const
+    {
+        const uint32_t other = with[k];
+        return x == k ? other : x == other ? k : x;
+    }
 };
 
 template <typename Out>
@@ -141,13 +158,27 @@ __global__ void __launch_bounds__(tuning::quick_threads)
 {
     if (threadIdx.x < rows.count) {
         auto x = static_cast<uint32_t>((rows.offset + threadIdx.x * rows.stride) % e.n);
-        for (uint32_t k = 1; k < e.n; k++) {
-            const uint32_t other = e.with[k];
-            x = x == k ? other : x == other ? k : x;
-        }
+        for (uint32_t k = 1; k < e.n; k++)
+            x = e.exchanged(x, k);
         out[threadIdx.x] = static_cast<Out>(x);
     }
     signal_done(signal);
+}
+
+/* As fold_look_up. The inverse does the exchanges in reverse order. */
+template <typename Value>
+__global__ void __launch_bounds__(fold_threads)
+    exchange_look_up(__grid_constant__ const Exchanges e, bool inverse, uint64_t count,
+                     const Value *at, Value *values)
+{
+    const uint64_t i = uint64_t{blockIdx.x} * fold_threads + threadIdx.x;
+    if (i >= count)
+        return;
+    const Value from = at[i];
+    auto x = static_cast<uint32_t>(from);
+    for (uint32_t k = 1; k < e.n; k++)
+        x = e.exchanged(x, inverse ? e.n - k : k);
+    values[i] = from < e.n ? static_cast<Value>(x) : static_cast<Value>(-1);
 }
 
 /* No more threads than the values need, because a block takes as long as its slowest warp. */
@@ -216,16 +247,21 @@ template <int Maps> bool is_large_row(const shuf__permutation &p, const shuf_pri
            shape.p >> 31 == 0 && beyond_of<Maps>(shape).all <= p.count / tuning::fold_values_each;
 }
 
-template <typename Out>
-cudaError_t exchange(const shuf__permutation &p, void *out, const Signal &signal,
-                     cudaStream_t stream)
+Exchanges exchanges_of(const shuf__permutation &p)
 {
     const shuf_primefold key = shuf_primefold_make_keyed(p.n, shuf__permutation_key(&p), p.epoch);
     Exchanges e{static_cast<uint32_t>(p.n), {}};
     for (unsigned k = 1; k < e.n; k++)
         e.with[k] = key.exchange[k];
-    exchange_quick<<<1, quick_threads_for(p.count, 1), 0, stream>>>(e, make_rows(p), signal,
-                                                                    static_cast<Out *>(out));
+    return e;
+}
+
+template <typename Out>
+cudaError_t exchange(const shuf__permutation &p, void *out, const Signal &signal,
+                     cudaStream_t stream)
+{
+    exchange_quick<<<1, quick_threads_for(p.count, 1), 0, stream>>>(
+        exchanges_of(p), make_rows(p), signal, static_cast<Out *>(out));
     return cudaGetLastError();
 }
 
@@ -246,17 +282,31 @@ cudaError_t start(const shuf__permutation &p, void *out, const Signal *signal, c
     });
 }
 
-template <typename Value>
-cudaError_t start_look_up(const shuf__permutation &p, const void *at, void *values, uint64_t count,
-                          cudaStream_t stream)
+template <Direction direction, typename Value>
+cudaError_t start_look_up(const shuf__permutation &p, const Value *at, Value *values,
+                          uint64_t count, cudaStream_t stream)
 {
     const shuf_primefold_shape shape = shuf__primefold_shape(p.n);
-    return with_form(shape, [&](auto of) {
+    if (shape.maps == 0) {
+        exchange_look_up<<<blocks_for(count, fold_threads), fold_threads, 0, stream>>>(
+            exchanges_of(p), direction == Direction::inverse, count, at, values);
+        return cudaGetLastError();
+    }
+    return with_form<direction>(shape, [&](auto of) {
         fold_look_up<<<blocks_for(count, uint64_t{fold_threads} * group), fold_threads, 0,
-                       stream>>>(of.make(p, shape), count, static_cast<const Value *>(at),
-                                 static_cast<Value *>(values));
+                       stream>>>(of.make(p, shape), p.n, count, at, values);
         return cudaGetLastError();
     });
+}
+
+template <typename Value>
+cudaError_t look_up(const shuf__look_up &l, const void *at, void *values, uint64_t count,
+                    cudaStream_t stream)
+{
+    const auto *from = static_cast<const Value *>(at);
+    auto *to = static_cast<Value *>(values);
+    return l.inverse ? start_look_up<Direction::inverse>(l.permutation, from, to, count, stream)
+                     : start_look_up<Direction::forward>(l.permutation, from, to, count, stream);
 }
 
 template <typename Kernel> void load(cudaError_t &e, Kernel kernel)
@@ -290,13 +340,11 @@ cudaError_t primefold_async(const shuf__permutation &p, unsigned width, void *ou
                       : start<uint64_t>(p, out, signal, stream);
 }
 
-cudaError_t primefold_look_up_async(const shuf__permutation &p, unsigned width, const void *at,
+cudaError_t primefold_look_up_async(const shuf__look_up &l, unsigned width, const void *at,
                                     void *values, uint64_t count, cudaStream_t stream)
 {
-    if (p.n <= SHUF_PRIMEFOLD_EXACT)
-        return cudaErrorInvalidValue;
-    return width == 4 ? start_look_up<uint32_t>(p, at, values, count, stream)
-                      : start_look_up<uint64_t>(p, at, values, count, stream);
+    return width == 4 ? look_up<uint32_t>(l, at, values, count, stream)
+                      : look_up<uint64_t>(l, at, values, count, stream);
 }
 
 cudaError_t primefold_load()

@@ -13,14 +13,10 @@
 namespace shuf
 {
 
-/* Allocates the table of Gaussian streams in device memory: shuf_gauss_table as floats, which hold
- * its numbers and all sums exactly. */
-cudaError_t gauss_table_make(float **table);
-
 /* Queues the values, in one launch or two. `out` begins at a multiple of 16 bytes. With a signal
  * there are at most tuning::tile values; a single block computes them and gives the signal. */
-cudaError_t gauss_async(const shuf__stream &s, shuf_dtype dtype, const float *table, int sm_count,
-                        void *out, const Signal *signal, cudaStream_t stream);
+cudaError_t gauss_async(const shuf__stream &s, shuf_dtype dtype, int sm_count, void *out,
+                        const Signal *signal, cudaStream_t stream);
 cudaError_t uniform_async(const shuf__stream &s, shuf_dtype dtype, void *out, const Signal *signal,
                           cudaStream_t stream);
 cudaError_t box_muller_async(const shuf__stream &s, shuf_dtype dtype, void *out,

@@ -37,7 +37,7 @@ constexpr int fold_threads = 128;
 constexpr int fold_groups = 4, fold_blocks_per_sm = 12; /* for small n */
 constexpr int fold_unchecked_groups = 4, fold_unchecked_blocks_per_sm = 10;
 constexpr int fold_checked_groups = 2, fold_checked_blocks_per_sm = 10;
-constexpr int fold_look_up_blocks_per_sm = 14;
+constexpr int fold_look_up_blocks_per_sm = 12;
 constexpr int fold_wide_groups = 2, fold_wide_blocks_per_sm = 7; /* for words of 64 bits */
 constexpr int fold_small_row_blocks_per_sm = 8, fold_row_blocks_per_sm = 7,
               fold_wide_row_blocks_per_sm = 5; /* for many rows */

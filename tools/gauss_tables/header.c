@@ -32,7 +32,7 @@ static void write_head(const struct shuf__proof *proof, const char *made_by, con
           "#ifndef SHUF_GAUSS_TABLE_H\n"
           "#define SHUF_GAUSS_TABLE_H\n"
           "\n"
-          "#include <stdint.h>\n"
+          "#include \"inline.h\"\n"
           "\n"
           "/* clang-format off */\n",
           to);
@@ -41,7 +41,7 @@ static void write_head(const struct shuf__proof *proof, const char *made_by, con
 static void write_table(const shuf__tables *tables, FILE *to)
 {
     fputs("/* [index][table]; [index + 128] is the opposite of [index]. */\n"
-          "static const int32_t shuf_gauss_table[256][16] = {\n",
+          "SHUF_CONSTANT int32_t shuf_gauss_table[256][16] = {\n",
           to);
     for (int j = 0; j < 2 * M; j++)
         for (int t = 0; t < SHUF__TABLES; t++) {

@@ -18,11 +18,11 @@
 #ifndef SHUF_GAUSS_TABLE_H
 #define SHUF_GAUSS_TABLE_H
 
-#include <stdint.h>
+#include "inline.h"
 
 /* clang-format off */
 /* [index][table]; [index + 128] is the opposite of [index]. */
-static const int32_t shuf_gauss_table[256][16] = {
+SHUF_CONSTANT int32_t shuf_gauss_table[256][16] = {
     {    238,     405,     205,     376,     508,     430,     374,     482,
          413,     327,     277,     418,     400,     196,     614,     339},
     {    941,    1365,     914,    1166,    1160,    1047,    1006,    1088,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A macro that declares an inline function in C99, C++11 and CUDA (host and device), macros for
- * powers of two, and a type of 128-bit integers.
+ * Macros that declare an inline function and a constant table in C99, C++11 and CUDA (host and
+ * device), macros for powers of two, and a type of 128-bit integers.
  */
 #ifndef SHUF_INLINE_H
 #define SHUF_INLINE_H
@@ -12,6 +12,12 @@
 #define SHUF_FUNCTION static __host__ __device__ __forceinline__
 #else
 #define SHUF_FUNCTION static inline
+#endif
+
+#ifdef __cplusplus
+#define SHUF_CONSTANT static constexpr
+#else
+#define SHUF_CONSTANT static const
 #endif
 
 /* Exactly 2^-n, for n up to 126. C++ before C++17 has no hexadecimal floating constants. */

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The public calls that compute in this process (shuf_local.h). Requests are checked by the same
+ * functions as those to a daemon.
+ */
+#include "arguments.h"
+#include "cpu/cpu.h"
+#include "cuda_library.h"
+#include "host/host.h"
+#include "host/look_up.h"
+#include "host/shuffle.h"
+#include "interrupt.h"
+#include "look_up_arguments.h"
+#include "overlap.h"
+#include "request_message.h"
+#include "team.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+
+/* ---- Requests ---- */
+
+/* Clears the message of this thread, and checks the pointers. */
+static struct shuf__error *begin(const struct shuf__argument *arguments)
+{
+    struct shuf__error *error = shuf__error_of(NULL);
+    *error = (struct shuf__error){0};
+    shuf__check_pointers(arguments, error);
+    return error;
+}
+
+#define BEGIN(...) begin((const struct shuf__argument[]){__VA_ARGS__, {NULL, false}})
+
+static shuf_status refuse_key(const struct shuf__request *request, struct shuf__error *error)
+{
+    if (request->key.name[0] == '\0')
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_INVALID,
+                      "key %s: a named key never leaves its daemon; expected a seed, or a daemon",
+                      request->key.name);
+}
+
+/* Makes a request whose result fits `bytes` bytes. The message has the lists of RANKS. */
+static shuf_status make(const shuf_request *from, size_t bytes, struct shuf__request_message *m,
+                        struct shuf__error *error)
+{
+    if (shuf__request_message_make(m, from, error) || refuse_key(&m->request, error))
+        return error->status;
+    if (m->request.kind == SHUF__BUFFER)
+        return shuf__fail(error, SHUF_INVALID,
+                          "kind BUFFER: has no values; expected PERMUTATION, NUMBERS or RANKS");
+    if (bytes < m->shape.bytes)
+        return shuf__fail(error, SHUF_INVALID, "bytes %zu: the result has %" PRIu64, bytes,
+                          m->shape.bytes);
+    return SHUF_OK;
+}
+
+static shuf_status make_fill(const shuf_request *from, size_t bytes,
+                             struct shuf__request_message *m, struct shuf__error *error)
+{
+    if (from->kind == SHUF_RECORDS)
+        return shuf__fail(error, SHUF_INVALID,
+                          "kind RECORDS: a shuffle needs records; expected PERMUTATION, NUMBERS or "
+                          "RANKS");
+    return make(from, bytes, m, error);
+}
+
+static shuf_status make_shuffle(const shuf_records *from, const void *in, const void *out,
+                                size_t bytes, struct shuf__request_message *m,
+                                struct shuf__error *error)
+{
+    const shuf_request request = {SHUF_RECORDS, .records = *from};
+    if (make(&request, bytes, m, error))
+        return error->status;
+    if (shuf__overlap(in, out, m->shape.bytes))
+        return shuf__fail(error, SHUF_INVALID,
+                          "in and out overlap: expected two arrays of %" PRIu64 " bytes",
+                          m->shape.bytes);
+    return SHUF_OK;
+}
+
+static shuf_status check_width(unsigned width, struct shuf__error *error)
+{
+    return width == 2 || width == 4 || width == 8
+               ? SHUF_OK
+               : shuf__fail(error, SHUF_INVALID, "width %u: expected 2, 4 or 8", width);
+}
+
+/* ---- Host memory ---- */
+
+/* Only the caller's thread may ask the program. The other threads learn the answer from it. */
+static bool is_interrupted(void *caller)
+{
+    return pthread_equal(pthread_self(), *(const pthread_t *)caller) && shuf__is_interrupted(0);
+}
+
+static shuf_status fail_interrupted(struct shuf__error *error)
+{
+    return shuf__fail(error, SHUF_CANCELLED, "the function of shuf_set_interrupt() ended the call");
+}
+
+static shuf_status compute(const struct shuf__request *request, const struct shuf__block *in,
+                           const struct shuf__block *workspace, unsigned threads, void *out,
+                           struct shuf__error *error)
+{
+    pthread_t self = pthread_self();
+    const struct shuf__simd_ops *simd;
+    int team;
+    const struct shuf__computation computation = {.request = *request,
+                                                  .input = in,
+                                                  .workspace = workspace,
+                                                  .cancelled =
+                                                      shuf__has_interrupt() ? is_interrupted : NULL,
+                                                  .cancel_context = &self};
+    if (shuf__simd_choose(NULL, &simd, error) || shuf__team(threads, &team, error))
+        return error->status;
+    return shuf__cpu_compute(simd, team, &computation, out) ? SHUF_OK : fail_interrupted(error);
+}
+
+shuf_status shuf_host_fill(const shuf_request *request, unsigned threads, void *out, size_t bytes)
+{
+    struct shuf__error *error = BEGIN(SHUF__POINTER(request), SHUF__POINTER(out));
+    struct shuf__request_message m;
+    if (error->status || make_fill(request, bytes, &m, error))
+        return error->status;
+    return compute(&m.request, NULL, NULL, threads, out, error);
+}
+
+/* The workspace makes shuffles of large arrays faster, but they need none. */
+shuf_status shuf_host_shuffle(const shuf_records *records, unsigned threads, const void *in,
+                              void *out, size_t bytes)
+{
+    struct shuf__error *error =
+        BEGIN(SHUF__POINTER(records), SHUF__POINTER(in), SHUF__POINTER(out));
+    struct shuf__request_message m;
+    struct shuf__block workspace = {0};
+    struct shuf__error ignored;
+    int team;
+    if (error->status || make_shuffle(records, in, out, bytes, &m, error) ||
+        shuf__team(threads, &team, error))
+        return error->status;
+    struct shuf__block input = {.memory = (void *)(uintptr_t)in, .host = in, .bytes = bytes};
+    const struct shuf__workspace best = shuf__host_workspace(team, &m.request);
+    if (best.best)
+        shuf__host_alloc(SHUF__MEMORY_PRIVATE, best.best, &workspace, &ignored);
+    const shuf_status status =
+        compute(&m.request, &input, workspace.memory ? &workspace : NULL, threads, out, error);
+    shuf__host_free(&workspace);
+    return status;
+}
+
+static shuf_status refuse_compaction(const struct shuf__request *request, struct shuf__error *error)
+{
+    if (shuf_algorithm_has_random_access(request->look_up.permutation.algorithm))
+        return refuse_key(request, error);
+    return shuf__fail(error, SHUF_INVALID,
+                      "algorithm: a look-up of philox24 or lcg needs counts, which a daemon keeps; "
+                      "expected primefold, or a daemon");
+}
+
+shuf_status shuf_host_index(const shuf_permutation *permutation, shuf_direction direction,
+                            unsigned threads, const uint64_t *at, size_t count, uint64_t *out)
+{
+    struct shuf__error *error = BEGIN(SHUF__POINTER(permutation));
+    struct shuf__computation computation = {0};
+    const struct shuf__simd_ops *simd;
+    int team;
+    if (error->status ||
+        shuf__look_up_arguments(permutation, direction, at, count, out, &computation.request,
+                                error) ||
+        refuse_compaction(&computation.request, error) || shuf__simd_choose(NULL, &simd, error) ||
+        shuf__team(threads, &team, error))
+        return error->status;
+    if (at != out && count)
+        memcpy(out, at, count * sizeof *out);
+    return shuf__host_look_up(simd, team, &computation, out, count, error);
+}
+
+shuf_status shuf_host_fingerprint(const void *values, unsigned width, uint64_t count,
+                                  unsigned threads, uint64_t *fingerprint)
+{
+    struct shuf__error *error = BEGIN({"values", count && !values}, SHUF__POINTER(fingerprint));
+    const struct shuf__simd_ops *simd;
+    int team;
+    if (error->status || check_width(width, error) || shuf__simd_choose(NULL, &simd, error) ||
+        shuf__team(threads, &team, error))
+        return error->status;
+    *fingerprint = count ? shuf__host_fingerprint(simd, team, values, width, count, 0) : 0;
+    return SHUF_OK;
+}
+
+/* ---- Device memory ---- */
+
+shuf_status shuf_cuda_workspace(const shuf_request *request, size_t *bytes)
+{
+    struct shuf__error *error = BEGIN(SHUF__POINTER(request), SHUF__POINTER(bytes));
+    struct shuf__request_message m;
+    if (error->status || make(request, SIZE_MAX, &m, error))
+        return error->status;
+    const struct shuf__cuda_library *cuda = shuf__cuda_library(error);
+    return cuda ? cuda->scratch_bytes(&m.request, bytes, error) : error->status;
+}
+
+shuf_status shuf_cuda_fill(const shuf_request *request, void *out, size_t bytes, void *workspace,
+                           size_t workspace_bytes, void *stream)
+{
+    struct shuf__error *error = BEGIN(SHUF__POINTER(request), SHUF__POINTER(out));
+    const struct shuf__scratch_memory scratch = {workspace, workspace_bytes};
+    struct shuf__request_message m;
+    if (error->status || make_fill(request, bytes, &m, error))
+        return error->status;
+    const struct shuf__cuda_library *cuda = shuf__cuda_library(error);
+    return cuda ? cuda->compute(&m.request, NULL, out, &scratch, stream, error) : error->status;
+}
+
+shuf_status shuf_cuda_shuffle(const shuf_records *records, const void *in, void *out, size_t bytes,
+                              void *workspace, size_t workspace_bytes, void *stream)
+{
+    struct shuf__error *error =
+        BEGIN(SHUF__POINTER(records), SHUF__POINTER(in), SHUF__POINTER(out));
+    const struct shuf__scratch_memory scratch = {workspace, workspace_bytes};
+    struct shuf__request_message m;
+    if (error->status || make_shuffle(records, in, out, bytes, &m, error))
+        return error->status;
+    const struct shuf__cuda_library *cuda = shuf__cuda_library(error);
+    return cuda ? cuda->compute(&m.request, in, out, &scratch, stream, error) : error->status;
+}
+
+static shuf_status check_look_up_type(const shuf_permutation *permutation, shuf_dtype dtype,
+                                      struct shuf__error *error)
+{
+    if (dtype != SHUF_U32 && dtype != SHUF_U64)
+        return shuf__fail(error, SHUF_INVALID, "dtype %d: expected U32 or U64", (int)dtype);
+    if (dtype == SHUF_U32 && permutation->n > UINT64_C(1) << 32)
+        return shuf__fail(error, SHUF_INVALID,
+                          "n: %" PRIu64 " does not fit u32; expected dtype U64", permutation->n);
+    return SHUF_OK;
+}
+
+shuf_status shuf_cuda_index(const shuf_permutation *permutation, shuf_direction direction,
+                            shuf_dtype dtype, const void *at, size_t count, void *out, void *stream)
+{
+    struct shuf__error *error =
+        BEGIN(SHUF__POINTER(permutation), {"at", count && !at}, {"out", count && !out});
+    struct shuf__request request;
+    if (error->status || check_look_up_type(permutation, dtype, error) ||
+        shuf__look_up_request(permutation, direction, &request, error) ||
+        refuse_compaction(&request, error) || count == 0)
+        return error->status;
+    const unsigned width = dtype == SHUF_U32 ? 4 : 8;
+    const struct shuf__cuda_library *cuda = shuf__cuda_library(error);
+    return cuda ? cuda->look_up(&request, width, at, out, count, stream, error) : error->status;
+}
+
+shuf_status shuf_cuda_fingerprint(const void *values, unsigned width, uint64_t count,
+                                  uint64_t *fingerprint, void *stream)
+{
+    struct shuf__error *error = BEGIN({"values", count && !values}, SHUF__POINTER(fingerprint));
+    if (error->status || check_width(width, error))
+        return error->status;
+    const struct shuf__cuda_library *cuda = shuf__cuda_library(error);
+    return cuda ? cuda->fingerprint(values, width, count, fingerprint, stream, error)
+                : error->status;
+}

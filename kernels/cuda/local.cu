@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The table of cuda_library.h: computations in the caller's CUDA stream and memory. The kernels are
+ * those of the backend. What needs the host between two launches is refused.
+ */
+#include "cuda.cuh"
+
+#include "cuda_library.h"
+#include "shuffle.cuh"
+#include "tuning.cuh"
+
+#include <cinttypes>
+
+namespace shuf
+{
+
+namespace
+{
+
+/* The device of the memory is the current device of this thread while the object exists. */
+class OnDevice
+{
+  public:
+    OnDevice() = default;
+    OnDevice(const OnDevice &) = delete;
+    OnDevice &operator=(const OnDevice &) = delete;
+
+    ~OnDevice()
+    {
+        if (before >= 0)
+            cudaSetDevice(before);
+    }
+
+    cudaError_t enter(int device)
+    {
+        int now = 0;
+        cudaError_t e = cudaGetDevice(&now);
+        if (e != cudaSuccess || now == device)
+            return e;
+        before = now;
+        return cudaSetDevice(device);
+    }
+
+  private:
+    int before = -1;
+};
+
+/* Clears the error of an earlier call of this thread, which belongs to the caller's own work. */
+shuf_status fail_local(shuf__error *error, cudaError_t e, const char *step)
+{
+    switch (e) {
+    case cudaErrorInsufficientDriver:
+    case cudaErrorNoDevice:
+        cudaGetLastError();
+        return shuf__fail(error, SHUF_DEVICE,
+                          "cuda: no NVIDIA GPU with a driver for CUDA %d.%d or later",
+                          CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+    case cudaErrorInitializationError:
+        cudaGetLastError();
+        return shuf__fail(error, SHUF_DEVICE,
+                          "cuda: %s: CUDA does not start; it never does in a child of fork() whose "
+                          "parent has used it: start the child by spawn or exec",
+                          step);
+    default:
+        return fail(error, e, step);
+    }
+}
+
+/* Checks that a kernel can use the memory, and finds its device. */
+shuf_status find_memory(const char *name, const void *memory, size_t alignment, int *device,
+                        shuf__error *error)
+{
+    cudaPointerAttributes attributes{};
+    const cudaError_t e = cudaPointerGetAttributes(&attributes, memory);
+    if (e != cudaSuccess)
+        return fail_local(error, e, "finding the device of the memory");
+    if (attributes.type != cudaMemoryTypeDevice && attributes.type != cudaMemoryTypeManaged)
+        return shuf__fail(error, SHUF_INVALID, "%s %p: memory of the host; expected device memory",
+                          name, memory);
+    if (reinterpret_cast<uintptr_t>(memory) % alignment != 0)
+        return shuf__fail(error, SHUF_INVALID, "%s %p: expected a multiple of %zu", name, memory,
+                          alignment);
+    *device = attributes.device;
+    return SHUF_OK;
+}
+
+/* The same for further memory, which must be on the same device. */
+shuf_status check_memory(const char *name, const void *memory, size_t alignment, int device,
+                         shuf__error *error)
+{
+    int of = 0;
+    if (find_memory(name, memory, alignment, &of, error))
+        return error->status;
+    return of == device ? SHUF_OK
+                        : shuf__fail(error, SHUF_INVALID,
+                                     "%s %p: memory of device %d; expected device %d, as of out",
+                                     name, memory, of, device);
+}
+
+bool scans(const shuf__request *request)
+{
+    const shuf__permutation *p = shuf__request_permutation(request);
+    return p && !shuf_algorithm_has_random_access(p->algorithm);
+}
+
+shuf_status scan_bytes(const shuf__permutation &p, size_t *bytes, shuf__error *error)
+{
+    *bytes = local_scratch_bytes(p);
+    if (*bytes)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_INVALID,
+                      "n %" PRIu64 ", epochs %" PRIu64 ": %s needs several launches and the host "
+                      "between them; expected less in one call, primefold, or a daemon",
+                      p.n, p.rows, p.algorithm == SHUF_ALGORITHM_LCG ? "lcg" : "philox24");
+}
+
+shuf_status scratch_bytes(const shuf__request *request, size_t *bytes, shuf__error *error)
+{
+    *bytes = 0;
+    switch (request->kind) {
+    case SHUF__PERMUTATION:
+        return scans(request) ? scan_bytes(request->permutation, bytes, error) : SHUF_OK;
+    case SHUF__SHUFFLE:
+        if (scans(request))
+            return scan_bytes(request->shuffle.permutation, bytes, error);
+        *bytes = request->shuffle.permutation.n <= SHUF_PRIMEFOLD_EXACT
+                     ? shuffle_list_bytes
+                     : shuffle_best_bytes(request->shuffle);
+        return SHUF_OK;
+    case SHUF__STREAM:
+        return SHUF_OK;
+    default:
+        return shuf__fail(error, SHUF_INVALID,
+                          "kind: a GPU computes permutations, numbers and shuffles in process; "
+                          "expected one of them, or a daemon");
+    }
+}
+
+cudaError_t draw(const shuf__request &request, int device, void *out, cudaStream_t stream)
+{
+    const shuf__stream &s = request.stream;
+    int sm_count = 0;
+    if (s.distribution == SHUF_DISTRIBUTION_BOX_MULLER)
+        return box_muller_async(s, request.dtype, out, nullptr, stream);
+    if (s.distribution == SHUF_DISTRIBUTION_UNIFORM)
+        return uniform_async(s, request.dtype, out, nullptr, stream);
+    const cudaError_t e = cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, device);
+    return e == cudaSuccess ? gauss_async(s, request.dtype, sm_count, out, nullptr, stream) : e;
+}
+
+cudaError_t move(const shuf__computation &computation, const void *in, void *out, void *scratch,
+                 cudaStream_t stream)
+{
+    const shuf__shuffle &s = computation.request.shuffle;
+    const bool small = s.permutation.n <= SHUF_PRIMEFOLD_EXACT;
+    const shuf__simd_ops *simd = nullptr;
+    shuf__error ignored;
+    bool cancelled = false;
+    shuf__simd_choose(nullptr, &simd, &ignored);
+    if (is_large(s))
+        return large_async(simd, computation, in, out, stream, &cancelled);
+    return shuffle_async(local_scratch(scratch), computation, in, out, small ? nullptr : scratch,
+                         scratch, stream, &cancelled);
+}
+
+cudaError_t queue(const shuf__request &request, int device, const void *in, void *out,
+                  void *scratch, cudaStream_t stream)
+{
+    shuf__computation computation{};
+    bool cancelled = false;
+    computation.request = request;
+    if (request.kind == SHUF__STREAM)
+        return draw(request, device, out, stream);
+    if (request.kind == SHUF__SHUFFLE)
+        return move(computation, in, out, scratch, stream);
+    return permute_async(local_scratch(scratch), computation, out, stream, &cancelled);
+}
+
+shuf_status check_scratch(const shuf__request *request, const shuf__scratch_memory *scratch,
+                          int device, shuf__error *error)
+{
+    size_t needed = 0;
+    if (scratch_bytes(request, &needed, error))
+        return error->status;
+    if (scratch->bytes < needed)
+        return shuf__fail(error, SHUF_INVALID, "workspace of %zu bytes: expected %zu",
+                          scratch->bytes, needed);
+    return needed == 0 ? SHUF_OK : check_memory("workspace", scratch->memory, 256, device, error);
+}
+
+shuf_status compute(const shuf__request *request, const void *in, void *out,
+                    const shuf__scratch_memory *scratch, void *stream, shuf__error *error)
+{
+    OnDevice on;
+    int device = 0;
+    if (find_memory("out", out, 16, &device, error) ||
+        check_scratch(request, scratch, device, error) ||
+        (in && check_memory("in", in, 16, device, error)))
+        return error->status;
+    cudaError_t e = on.enter(device);
+    if (e == cudaSuccess)
+        e = queue(*request, device, in, out, scratch->memory, static_cast<cudaStream_t>(stream));
+    return e == cudaSuccess ? SHUF_OK : fail_local(error, e, "launching the kernels");
+}
+
+shuf_status look_up(const shuf__request *request, unsigned width, const void *at, void *out,
+                    size_t count, void *stream, shuf__error *error)
+{
+    OnDevice on;
+    int device = 0;
+    if (scans(request))
+        return shuf__fail(error, SHUF_INVALID,
+                          "algorithm: a GPU looks up only primefold; expected it, or a daemon");
+    if (find_memory("out", out, 16, &device, error) || check_memory("at", at, 16, device, error))
+        return error->status;
+    cudaError_t e = on.enter(device);
+    if (e == cudaSuccess)
+        e = primefold_look_up_async(request->look_up, width, at, out, count,
+                                    static_cast<cudaStream_t>(stream));
+    return e == cudaSuccess ? SHUF_OK : fail_local(error, e, "launching a look-up");
+}
+
+shuf_status fingerprint(const void *values, unsigned width, uint64_t count, uint64_t *sum,
+                        void *stream, shuf__error *error)
+{
+    OnDevice on;
+    int device = 0, sm_count = 0;
+    if (find_memory("sum", sum, sizeof *sum, &device, error) ||
+        (count && check_memory("values", values, width, device, error)))
+        return error->status;
+    cudaError_t e = on.enter(device);
+    if (e == cudaSuccess)
+        e = cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, device);
+    if (e == cudaSuccess)
+        e = fingerprint_async(values, width, count, 0, sm_count,
+                              reinterpret_cast<unsigned long long *>(sum),
+                              static_cast<cudaStream_t>(stream));
+    return e == cudaSuccess ? SHUF_OK : fail_local(error, e, "launching the fingerprint");
+}
+
+} // namespace
+
+} // namespace shuf
+
+extern "C" __attribute__((visibility("default"))) const struct shuf__cuda_library shuf__cuda = {
+    SHUF_VERSION_TEXT, {sizeof(shuf__request), sizeof(shuf__backend_ops)},
+    &shuf__cuda_ops,   shuf::scratch_bytes,
+    shuf::compute,     shuf::look_up,
+    shuf::fingerprint,
+};

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * libshuf-cuda.so, the library with all code for GPUs. The daemon loads it for its backend, and
+ * libshuf for the computations in its own process. So neither of them needs CUDA to start. The
+ * library exports only one table, `shuf__cuda`.
+ *
+ * All functions of the table but `ops` are asynchronous: they queue work in the caller's CUDA
+ * stream, and return before it is done. They use the device of `out`, allocate nothing, and do not
+ * synchronise, so a CUDA graph can capture them. Thread-safe.
+ */
+#ifndef SHUF__CUDA_LIBRARY_H
+#define SHUF__CUDA_LIBRARY_H
+
+#include "backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Scratch memory of a computation, in device memory at a multiple of 256 bytes. */
+struct shuf__scratch_memory {
+    void *memory;
+    size_t bytes;
+};
+
+struct shuf__cuda_library {
+    /* Both copies of the code must be of one build, because they share structs. */
+    const char *version;
+    size_t sizes[2]; /* of struct shuf__request, and of struct shuf__backend_ops */
+
+    const struct shuf__backend_ops *ops;
+
+    /* The scratch memory that compute() needs, in bytes. Fails with SHUF_INVALID for a request that
+     * compute() refuses. */
+    shuf_status (*scratch_bytes)(const struct shuf__request *request, size_t *bytes,
+                                 struct shuf__error *error);
+    /* Fills `out` with the result of a PERMUTATION, STREAM or SHUFFLE. `in`: the records of a
+     * shuffle. `out` begins at a multiple of 16 bytes, and so does `in`. */
+    shuf_status (*compute)(const struct shuf__request *request, const void *in, void *out,
+                           const struct shuf__scratch_memory *scratch, void *stream,
+                           struct shuf__error *error);
+    /* Does a LOOK_UP with primefold: out[i] for at[i], which are numbers of `width` bytes, 4 or 8,
+     * in device memory. An at[i] of n or more gives the largest number of its type. */
+    shuf_status (*look_up)(const struct shuf__request *request, unsigned width, const void *at,
+                           void *out, size_t count, void *stream, struct shuf__error *error);
+    /* Writes the fingerprint of `count` values of `width` bytes to *sum in device memory. */
+    shuf_status (*fingerprint)(const void *values, unsigned width, uint64_t count, uint64_t *sum,
+                               void *stream, struct shuf__error *error);
+};
+
+/* The loaded library, which is loaded once in a process. NULL with SHUF_DEVICE if it cannot be
+ * loaded, or is of another version. Thread-safe. */
+const struct shuf__cuda_library *shuf__cuda_library(struct shuf__error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
