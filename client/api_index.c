@@ -54,6 +54,8 @@ static Shuf__Permutation name_permutation(const shuf_permutation *from)
     permutation.n = from->n;
     permutation.seed = from->seed;
     permutation.epoch = from->epoch;
+    permutation.chunk = from->chunk;
+    permutation.window = from->window;
     return permutation;
 }
 

@@ -67,7 +67,9 @@ shuf_status shuf__look_up_request(const shuf_permutation *permutation, shuf_dire
     *request = (struct shuf__request){.kind = SHUF__LOOK_UP,
                                       .look_up = {.permutation = {.n = permutation->n,
                                                                   .seed = permutation->seed,
-                                                                  .epoch = permutation->epoch},
+                                                                  .epoch = permutation->epoch,
+                                                                  .chunk = permutation->chunk,
+                                                                  .window = permutation->window},
                                                   .inverse = direction == SHUF_INVERSE}};
     if (check_unused_fields(permutation, direction, error) ||
         shuf__check_names(permutation->algorithm, permutation->key, error) ||

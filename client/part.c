@@ -34,6 +34,8 @@ static void take_slice(struct shuf__part *part, const struct shuf__permutation *
         .seed = p->seed,
         .key = part->request.permutation.key,
         .epoch = p->epoch + row,
+        .chunk = p->chunk,
+        .window = p->window,
         .view = SHUF_VIEW_SLICE,
         .offset = shuf__slice_position(&slice, i),
         .count = count,

@@ -90,7 +90,9 @@ static shuf_permutation read_permutation(const Shuf__Permutation *from)
                               .n = p->n,
                               .seed = p->seed,
                               .key = read_name(p->key),
-                              .epoch = p->epoch};
+                              .epoch = p->epoch,
+                              .chunk = p->chunk,
+                              .window = p->window};
 }
 
 static shuf_request read_permute(const Shuf__Permute *from)
@@ -197,6 +199,8 @@ static shuf_status make_permute(struct shuf__result_message *m, const shuf_permu
 {
     shuf__result_message_init(m, SHUF__RESULT__WHAT_PERMUTE);
     m->permute.epochs = from->epochs;
+    m->permutation.chunk = from->chunk;
+    m->permutation.window = from->window;
     m->permute.dtype = (Shuf__Dtype)from->dtype;
     m->delivery.fingerprint = from->fingerprint;
     if (set_permutation(m, from->algorithm, from->n, from->seed, from->key, from->epoch, error) ||

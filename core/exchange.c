@@ -223,7 +223,8 @@ shuf_status shuf__exchange_make(struct shuf__request *request, struct shuf__erro
     struct shuf__plan *plan = &request->plan;
     const uint64_t n = plan->permutation.n;
     request->kind = SHUF__EXCHANGE;
-    if (check_permutation(&plan->permutation, error) || check_rank(plan, error) ||
+    if (check_permutation(&plan->permutation, error) ||
+        shuf__refuse_windows(&plan->permutation, "an exchange", error) || check_rank(plan, error) ||
         check_sizes("input", plan->input, plan->world, n, error) ||
         check_sizes("output", plan->output, plan->world, n, error) ||
         check_one_sided(plan, error) || choose_dtype(request, error))

@@ -58,6 +58,13 @@ void shuf__add_permutation(const struct shuf__request *request, char *text);
 /* Fails with SHUF_INVALID if no permutation can have this n. */
 shuf_status shuf__check_n(uint64_t n, struct shuf__error *error);
 
+/* Checks chunk and window. With a single window the order is uniform, and both become 0. */
+shuf_status shuf__check_windows(struct shuf__permutation *p, struct shuf__error *error);
+
+/* For kinds whose permutation cannot have windows: `what` is the kind, for the message. */
+shuf_status shuf__refuse_windows(const struct shuf__permutation *p, const char *what,
+                                 struct shuf__error *error);
+
 /* Takes the whole permutation as one row. */
 void shuf__permutation_take_row(struct shuf__permutation *p);
 

@@ -10,7 +10,7 @@ shuf_status shuf__look_up_make(struct shuf__request *request, const uint64_t *at
     struct shuf__permutation *p = &request->look_up.permutation;
     request->kind = SHUF__LOOK_UP;
     request->dtype = SHUF_AUTO;
-    if (shuf__check_n(p->n, error))
+    if (shuf__check_n(p->n, error) || shuf__check_windows(p, error))
         return error->status;
     for (size_t i = 0; i < count; i++)
         if (at[i] >= p->n)

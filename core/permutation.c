@@ -4,6 +4,7 @@
  */
 #include "algorithm.h"
 #include "kind.h"
+#include "shuf/windowed.h"
 
 #define U32_VALUES (UINT64_C(1) << 32)
 
@@ -115,6 +116,36 @@ shuf_status shuf__check_n(uint64_t n, struct shuf__error *error)
                       SHUF__N_MAX);
 }
 
+shuf_status shuf__check_windows(struct shuf__permutation *p, struct shuf__error *error)
+{
+    if (p->chunk == 0 && p->window == 0)
+        return SHUF_OK;
+    if (p->chunk == 0)
+        return shuf__fail(
+            error, SHUF_INVALID,
+            "chunk 0: expected the records of a chunk, at least 1, with window %" PRIu64,
+            p->window);
+    if (p->window == 0)
+        return shuf__fail(
+            error, SHUF_INVALID,
+            "window 0: expected the chunks of a window, at least 1, with chunk %" PRIu64, p->chunk);
+    if (!shuf_algorithm_has_random_access(p->algorithm))
+        return shuf__fail(error, SHUF_INVALID, "algorithm %s: expected primefold with a window",
+                          shuf__algorithm_name(p->algorithm));
+    if (shuf_windows_of(p->n, p->chunk, p->window).windows < 2)
+        p->chunk = p->window = 0;
+    return SHUF_OK;
+}
+
+shuf_status shuf__refuse_windows(const struct shuf__permutation *p, const char *what,
+                                 struct shuf__error *error)
+{
+    if (p->chunk == 0 && p->window == 0)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_INVALID, "%s %" PRIu64 ": expected 0 with %s",
+                      p->chunk ? "chunk" : "window", p->chunk ? p->chunk : p->window, what);
+}
+
 static shuf_status check_size(const struct shuf__request *request, struct shuf__error *error)
 {
     const struct shuf__permutation *p = &request->permutation;
@@ -136,8 +167,8 @@ shuf_status shuf__permutation_make(struct shuf__request *request, const struct s
     request->kind = SHUF__PERMUTATION;
     if (p->rows == 0)
         p->rows = 1;
-    if (shuf__check_n(p->n, error) || take_view(view, p, error) || choose_dtype(request, error) ||
-        check_size(request, error))
+    if (shuf__check_n(p->n, error) || shuf__check_windows(p, error) || take_view(view, p, error) ||
+        choose_dtype(request, error) || check_size(request, error))
         return error->status;
     return SHUF_OK;
 }
@@ -166,6 +197,8 @@ int shuf__permutation_compare(const struct shuf__permutation *a, const struct sh
     SHUF__RETURN_UNLESS_EQUAL(a->offset, b->offset);
     SHUF__RETURN_UNLESS_EQUAL(a->count, b->count);
     SHUF__RETURN_UNLESS_EQUAL(a->stride, b->stride);
+    SHUF__RETURN_UNLESS_EQUAL(a->chunk, b->chunk);
+    SHUF__RETURN_UNLESS_EQUAL(a->window, b->window);
     SHUF__RETURN_UNLESS_EQUAL(a->algorithm, b->algorithm);
     return 0;
 }
@@ -191,6 +224,8 @@ void shuf__add_permutation(const struct shuf__request *request, char *text)
     SHUF__ADD(text, ", %s", shuf__algorithm_name(p->algorithm));
     shuf__add_key(request, p->seed, text);
     SHUF__ADD(text, ", epoch %" PRIu64, p->epoch);
+    if (p->window)
+        SHUF__ADD(text, ", windows of %" PRIu64 " chunks of %" PRIu64, p->window, p->chunk);
 }
 
 static void describe(const struct shuf__request *request, bool all, char *text)

@@ -55,6 +55,9 @@ struct shuf__permutation {
     uint64_t n, seed, epoch, rows;
     uint64_t seed_high; /* the second word of a named key, else 0: see shuf__request_set_key() */
     uint64_t offset, count, stride;
+    /* A windowed order (shuf/windowed.h) with at least two windows; else 0. Only of a PERMUTATION
+     * or LOOK_UP by primefold. */
+    uint64_t chunk, window;
     enum shuf_algorithm algorithm;
 };
 
@@ -153,7 +156,8 @@ struct shuf__view {
  * the ranges. It fails with SHUF_INVALID for the first field that is out of range, or with
  * SHUF_NO_MEMORY for a result of 2^63 bytes or more. After a failure *request is undefined. */
 
-/* Reads n, seed, epoch, rows (0 means 1) and algorithm of request->permutation, and dtype. */
+/* Reads n, seed, epoch, rows (0 means 1), chunk, window and algorithm of request->permutation, and
+ * dtype. */
 shuf_status shuf__permutation_make(struct shuf__request *request, const struct shuf__view *view,
                                    struct shuf__error *error);
 
@@ -164,8 +168,8 @@ shuf_status shuf__stream_make(struct shuf__request *request, struct shuf__error 
  */
 shuf_status shuf__shuffle_make(struct shuf__request *request, struct shuf__error *error);
 
-/* Reads n, seed, epoch and algorithm of request->look_up.permutation, and inverse. Each at[i] must
- * be less than n. */
+/* Reads n, seed, epoch, chunk, window and algorithm of request->look_up.permutation, and inverse.
+ * Each at[i] must be less than n. */
 shuf_status shuf__look_up_make(struct shuf__request *request, const uint64_t *at, size_t count,
                                struct shuf__error *error);
 

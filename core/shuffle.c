@@ -11,7 +11,7 @@ shuf_status shuf__shuffle_make(struct shuf__request *request, struct shuf__error
     uint64_t bytes;
     request->kind = SHUF__SHUFFLE;
     request->dtype = SHUF_AUTO;
-    if (shuf__check_n(n, error))
+    if (shuf__check_n(n, error) || shuf__refuse_windows(&shuffle->permutation, "a shuffle", error))
         return error->status;
     if (shuffle->record == 0)
         return shuf__fail(error, SHUF_INVALID, "record 0: expected at least 1 byte");

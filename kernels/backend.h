@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The contract between the daemon and a backend: a table of functions, struct shuf__backend_ops.
- * Every backend fills its table at the end of its own file. backend.c lists the backends.
+ * Every backend fills its table at the end of its own file. backends.c lists the backends.
  *
  * At most one thread at a time calls a backend, but not always the same thread. Functions marked
  * "on any thread" may run beside the others. `launch` and `event` may return before the device is

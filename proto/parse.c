@@ -58,6 +58,8 @@ static shuf_status parse_permutation(const Shuf__Permutation *message,
     p->n = m->n;
     p->seed = m->seed;
     p->epoch = m->epoch;
+    p->chunk = m->chunk;
+    p->window = m->window;
     if (shuf__algorithm_parse(m->algorithm, &p->algorithm, error))
         return error->status;
     return shuf__request_name_key(request, m->key, error);

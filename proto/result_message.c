@@ -136,6 +136,8 @@ static void set_permutation(const struct shuf__request *request, struct shuf__re
     m->permutation.seed = p->seed;
     m->permutation.key = string(request->key.name);
     m->permutation.epoch = p->epoch;
+    m->permutation.chunk = p->chunk;
+    m->permutation.window = p->window;
 }
 
 static void set_permute(const struct shuf__request *request, struct shuf__result_message *m)

@@ -28,6 +28,7 @@ static const shuf_records records = {.n = 10, .record = 4};
 static uint64_t in[10], out[10];
 static shuf_result result;
 static shuf_shape shape;
+static size_t room;
 static shuf_daemon daemon_state;
 static shuf_dropped dropped;
 static char message[256], *metrics;
@@ -69,6 +70,13 @@ static shuf_status release_if_taken(shuf_status status, shuf_lease *taken)
     return status;
 }
 
+/* These arrays are host memory: without a GPU the status is DEVICE, with one it names the array. */
+static shuf_status taken_by_gpu(shuf_status status)
+{
+    const bool as_memory = strstr(shuf_message(NULL), "host");
+    return status == SHUF_DEVICE || (status == SHUF_INVALID && as_memory) ? SHUF_OK : status;
+}
+
 #define LEASE_OF(call)             \
     __extension__({                \
         shuf_lease *l = NULL;      \
@@ -76,82 +84,124 @@ static shuf_status release_if_taken(shuf_status status, shuf_lease *taken)
     })
 
 /* X(function, parameter, status of the call with NULL there, call). */
-#define ROWS(X)                                                                                   \
-    X(shuf_connect, handle, INVALID, shuf_connect(NULL, NULL))                                    \
-    X(shuf_connect, socket, OK, connect_to(NULL))                                                 \
-    X(shuf_connect_within, handle, INVALID, shuf_connect_within(NULL, NULL, 1))                   \
-    X(shuf_connect_within, socket, OK, connect_to(NULL))                                          \
-    X(shuf_close, handle, OK, (shuf_close(NULL), SHUF_OK))                                        \
-    X(shuf_cancel, handle, OK, (shuf_cancel(NULL), SHUF_OK))                                      \
-    X(shuf_message, handle, OK, *shuf_message(NULL) ? SHUF_OK : SHUF_IO)                          \
-    X(shuf_socket, handle, OK, *shuf_socket(NULL) ? SHUF_IO : SHUF_OK)                            \
-    X(shuf_set_reconnect, handle, INVALID, shuf_set_reconnect(NULL, 1))                           \
-    X(shuf_set_observer, handle, INVALID, shuf_set_observer(NULL, NULL, NULL))                    \
-    X(shuf_set_observer, context, OK, shuf_set_observer(h, NULL, NULL))                           \
-    X(shuf_set_timeout, handle, INVALID, shuf_set_timeout(NULL, 1))                               \
-    X(shuf_set_idle_mappings, handle, INVALID, shuf_set_idle_mappings(NULL, 1))                   \
-    X(shuf_shape_of, request, INVALID, shuf_shape_of(NULL, &shape, message, sizeof message))      \
-    X(shuf_shape_of, shape, INVALID, shuf_shape_of(&permutation, NULL, message, sizeof message))  \
-    X(shuf_shape_of, message, OK, shuf_shape_of(&permutation, &shape, NULL, 9))                   \
-    X(shuf_copy, handle, INVALID, shuf_copy(NULL, &permutation, out, sizeof out, &result))        \
-    X(shuf_copy, request, INVALID, shuf_copy(h, NULL, out, sizeof out, &result))                  \
-    X(shuf_copy, out, INVALID, shuf_copy(h, &permutation, NULL, sizeof out, &result))             \
-    X(shuf_copy, result, OK, shuf_copy(h, &permutation, out, sizeof out, NULL))                   \
-    X(shuf_each, handle, INVALID, shuf_each(NULL, &permutation, accept_bytes, out, &result))      \
-    X(shuf_each, request, INVALID, shuf_each(h, NULL, accept_bytes, out, &result))                \
-    X(shuf_each, sink, OK, shuf_each(h, &permutation, NULL, out, &result))                        \
-    X(shuf_each, context, OK, shuf_each(h, &permutation, accept_bytes, NULL, &result))            \
-    X(shuf_each, result, OK, shuf_each(h, &permutation, accept_bytes, out, NULL))                 \
-    X(shuf_summarize, handle, INVALID, shuf_summarize(NULL, &permutation, &result))               \
-    X(shuf_summarize, request, INVALID, shuf_summarize(h, NULL, &result))                         \
-    X(shuf_summarize, result, INVALID, shuf_summarize(h, &permutation, NULL))                     \
-    X(shuf_shuffle, handle, INVALID, shuf_shuffle(NULL, &records, in, out, sizeof in, &result))   \
-    X(shuf_shuffle, records, INVALID, shuf_shuffle(h, NULL, in, out, sizeof in, &result))         \
-    X(shuf_shuffle, in, INVALID, shuf_shuffle(h, &records, NULL, out, sizeof in, &result))        \
-    X(shuf_shuffle, out, INVALID, shuf_shuffle(h, &records, in, NULL, sizeof in, &result))        \
-    X(shuf_shuffle, result, OK, shuf_shuffle(h, &records, in, out, sizeof in, NULL))              \
-    X(shuf_shuffle_each, handle, INVALID,                                                         \
-      shuf_shuffle_each(NULL, &records, in, sizeof in, accept_bytes, out, &result))               \
-    X(shuf_shuffle_each, records, INVALID,                                                        \
-      shuf_shuffle_each(h, NULL, in, sizeof in, accept_bytes, out, &result))                      \
-    X(shuf_shuffle_each, in, INVALID,                                                             \
-      shuf_shuffle_each(h, &records, NULL, sizeof in, accept_bytes, out, &result))                \
-    X(shuf_shuffle_each, sink, INVALID,                                                           \
-      shuf_shuffle_each(h, &records, in, sizeof in, NULL, out, &result))                          \
-    X(shuf_shuffle_each, context, OK,                                                             \
-      shuf_shuffle_each(h, &records, in, sizeof in, accept_bytes, NULL, &result))                 \
-    X(shuf_shuffle_each, result, OK,                                                              \
-      shuf_shuffle_each(h, &records, in, sizeof in, accept_bytes, out, NULL))                     \
-    X(shuf_index, handle, INVALID,                                                                \
-      shuf_index(NULL, &permutation.permutation, SHUF_FORWARD, in, 10, out))                      \
-    X(shuf_index, permutation, INVALID, shuf_index(h, NULL, SHUF_FORWARD, in, 10, out))           \
-    X(shuf_index, at, INVALID,                                                                    \
-      shuf_index(h, &permutation.permutation, SHUF_FORWARD, NULL, 10, out))                       \
-    X(shuf_index, out, INVALID,                                                                   \
-      shuf_index(h, &permutation.permutation, SHUF_FORWARD, in, 10, NULL))                        \
-    X(shuf_lease_take, handle, INVALID, LEASE_OF(shuf_lease_take(NULL, &permutation, NULL, &l)))  \
-    X(shuf_lease_take, request, INVALID, LEASE_OF(shuf_lease_take(h, NULL, NULL, &l)))            \
-    X(shuf_lease_take, options, OK, LEASE_OF(shuf_lease_take(h, &permutation, NULL, &l)))         \
-    X(shuf_lease_take, lease, INVALID, shuf_lease_take(h, &permutation, NULL, NULL))              \
-    X(shuf_lease_release, handle, INVALID, release(NULL, lease))                                  \
-    X(shuf_lease_release, lease, OK, shuf_lease_release(h, NULL))                                 \
-    X(shuf_lease_read, handle, INVALID, shuf_lease_read(NULL, lease, 0, 8, out))                  \
-    X(shuf_lease_read, lease, INVALID, shuf_lease_read(h, NULL, 0, 8, out))                       \
-    X(shuf_lease_read, out, INVALID, shuf_lease_read(h, lease, 0, 8, NULL))                       \
-    X(shuf_prefetch, handle, INVALID, shuf_prefetch(NULL, &permutation, NULL))                    \
-    X(shuf_prefetch, request, INVALID, shuf_prefetch(h, NULL, NULL))                              \
-    X(shuf_prefetch, options, OK, shuf_prefetch(h, &permutation, NULL))                           \
-    X(shuf_lease_write, handle, INVALID, shuf_lease_write(NULL, buffer, 0, 8, in))                \
-    X(shuf_lease_write, lease, INVALID, shuf_lease_write(h, NULL, 0, 8, in))                      \
-    X(shuf_lease_write, in, INVALID, shuf_lease_write(h, buffer, 0, 8, NULL))                     \
-    X(shuf_leases, handle, INVALID, shuf_leases(NULL, accept_entry, out))                         \
-    X(shuf_leases, visit, INVALID, shuf_leases(h, NULL, out))                                     \
-    X(shuf_leases, context, OK, shuf_leases(h, accept_entry, NULL))                               \
-    X(shuf_daemon_status, handle, INVALID, shuf_daemon_status(NULL, &daemon_state))               \
-    X(shuf_daemon_status, daemon, INVALID, shuf_daemon_status(h, NULL))                           \
-    X(shuf_drop, handle, INVALID, shuf_drop(NULL, SHUF_OWN, 0, &dropped))                         \
-    X(shuf_drop, dropped, OK, shuf_drop(h, SHUF_OWN, 0, NULL))                                    \
-    X(shuf_daemon_metrics, handle, INVALID, shuf_daemon_metrics(NULL, SHUF_PROMETHEUS, &metrics)) \
+#define ROWS(X)                                                                                    \
+    X(shuf_connect, handle, INVALID, shuf_connect(NULL, NULL))                                     \
+    X(shuf_connect, socket, OK, connect_to(NULL))                                                  \
+    X(shuf_connect_within, handle, INVALID, shuf_connect_within(NULL, NULL, 1))                    \
+    X(shuf_connect_within, socket, OK, connect_to(NULL))                                           \
+    X(shuf_close, handle, OK, (shuf_close(NULL), SHUF_OK))                                         \
+    X(shuf_cancel, handle, OK, (shuf_cancel(NULL), SHUF_OK))                                       \
+    X(shuf_message, handle, OK, *shuf_message(NULL) ? SHUF_OK : SHUF_IO)                           \
+    X(shuf_socket, handle, OK, *shuf_socket(NULL) ? SHUF_IO : SHUF_OK)                             \
+    X(shuf_set_reconnect, handle, INVALID, shuf_set_reconnect(NULL, 1))                            \
+    X(shuf_set_observer, handle, INVALID, shuf_set_observer(NULL, NULL, NULL))                     \
+    X(shuf_set_observer, context, OK, shuf_set_observer(h, NULL, NULL))                            \
+    X(shuf_set_timeout, handle, INVALID, shuf_set_timeout(NULL, 1))                                \
+    X(shuf_set_idle_mappings, handle, INVALID, shuf_set_idle_mappings(NULL, 1))                    \
+    X(shuf_shape_of, request, INVALID, shuf_shape_of(NULL, &shape, message, sizeof message))       \
+    X(shuf_shape_of, shape, INVALID, shuf_shape_of(&permutation, NULL, message, sizeof message))   \
+    X(shuf_shape_of, message, OK, shuf_shape_of(&permutation, &shape, NULL, 9))                    \
+    X(shuf_copy, handle, INVALID, shuf_copy(NULL, &permutation, out, sizeof out, &result))         \
+    X(shuf_copy, request, INVALID, shuf_copy(h, NULL, out, sizeof out, &result))                   \
+    X(shuf_copy, out, INVALID, shuf_copy(h, &permutation, NULL, sizeof out, &result))              \
+    X(shuf_copy, result, OK, shuf_copy(h, &permutation, out, sizeof out, NULL))                    \
+    X(shuf_each, handle, INVALID, shuf_each(NULL, &permutation, accept_bytes, out, &result))       \
+    X(shuf_each, request, INVALID, shuf_each(h, NULL, accept_bytes, out, &result))                 \
+    X(shuf_each, sink, OK, shuf_each(h, &permutation, NULL, out, &result))                         \
+    X(shuf_each, context, OK, shuf_each(h, &permutation, accept_bytes, NULL, &result))             \
+    X(shuf_each, result, OK, shuf_each(h, &permutation, accept_bytes, out, NULL))                  \
+    X(shuf_summarize, handle, INVALID, shuf_summarize(NULL, &permutation, &result))                \
+    X(shuf_summarize, request, INVALID, shuf_summarize(h, NULL, &result))                          \
+    X(shuf_summarize, result, INVALID, shuf_summarize(h, &permutation, NULL))                      \
+    X(shuf_shuffle, handle, INVALID, shuf_shuffle(NULL, &records, in, out, sizeof in, &result))    \
+    X(shuf_shuffle, records, INVALID, shuf_shuffle(h, NULL, in, out, sizeof in, &result))          \
+    X(shuf_shuffle, in, INVALID, shuf_shuffle(h, &records, NULL, out, sizeof in, &result))         \
+    X(shuf_shuffle, out, INVALID, shuf_shuffle(h, &records, in, NULL, sizeof in, &result))         \
+    X(shuf_shuffle, result, OK, shuf_shuffle(h, &records, in, out, sizeof in, NULL))               \
+    X(shuf_shuffle_each, handle, INVALID,                                                          \
+      shuf_shuffle_each(NULL, &records, in, sizeof in, accept_bytes, out, &result))                \
+    X(shuf_shuffle_each, records, INVALID,                                                         \
+      shuf_shuffle_each(h, NULL, in, sizeof in, accept_bytes, out, &result))                       \
+    X(shuf_shuffle_each, in, INVALID,                                                              \
+      shuf_shuffle_each(h, &records, NULL, sizeof in, accept_bytes, out, &result))                 \
+    X(shuf_shuffle_each, sink, INVALID,                                                            \
+      shuf_shuffle_each(h, &records, in, sizeof in, NULL, out, &result))                           \
+    X(shuf_shuffle_each, context, OK,                                                              \
+      shuf_shuffle_each(h, &records, in, sizeof in, accept_bytes, NULL, &result))                  \
+    X(shuf_shuffle_each, result, OK,                                                               \
+      shuf_shuffle_each(h, &records, in, sizeof in, accept_bytes, out, NULL))                      \
+    X(shuf_host_fill, request, INVALID, shuf_host_fill(NULL, 1, out, sizeof out))                  \
+    X(shuf_host_fill, out, INVALID, shuf_host_fill(&permutation, 1, NULL, sizeof out))             \
+    X(shuf_host_shuffle, records, INVALID, shuf_host_shuffle(NULL, 1, in, out, sizeof in))         \
+    X(shuf_host_shuffle, in, INVALID, shuf_host_shuffle(&records, 1, NULL, out, sizeof in))        \
+    X(shuf_host_shuffle, out, INVALID, shuf_host_shuffle(&records, 1, in, NULL, sizeof in))        \
+    X(shuf_host_index, permutation, INVALID, shuf_host_index(NULL, SHUF_FORWARD, 1, in, 10, out))  \
+    X(shuf_host_index, at, INVALID,                                                                \
+      shuf_host_index(&permutation.permutation, SHUF_FORWARD, 1, NULL, 10, out))                   \
+    X(shuf_host_index, out, INVALID,                                                               \
+      shuf_host_index(&permutation.permutation, SHUF_FORWARD, 1, in, 10, NULL))                    \
+    X(shuf_host_fingerprint, values, INVALID, shuf_host_fingerprint(NULL, 8, 1, 1, out))           \
+    X(shuf_host_fingerprint, fingerprint, INVALID, shuf_host_fingerprint(in, 8, 1, 1, NULL))       \
+    X(shuf_cuda_workspace, request, INVALID, shuf_cuda_workspace(NULL, &room))                     \
+    X(shuf_cuda_workspace, bytes, INVALID, shuf_cuda_workspace(&permutation, NULL))                \
+    X(shuf_cuda_fill, request, INVALID, shuf_cuda_fill(NULL, out, sizeof out, in, 9, NULL))        \
+    X(shuf_cuda_fill, out, INVALID, shuf_cuda_fill(&permutation, NULL, sizeof out, in, 9, NULL))   \
+    X(shuf_cuda_fill, workspace, OK,                                                               \
+      taken_by_gpu(shuf_cuda_fill(&permutation, out, sizeof out, NULL, 0, NULL)))                  \
+    X(shuf_cuda_fill, stream, OK,                                                                  \
+      taken_by_gpu(shuf_cuda_fill(&permutation, out, sizeof out, in, 9, NULL)))                    \
+    X(shuf_cuda_shuffle, records, INVALID,                                                         \
+      shuf_cuda_shuffle(NULL, in, out, sizeof in, in, 9, NULL))                                    \
+    X(shuf_cuda_shuffle, in, INVALID,                                                              \
+      shuf_cuda_shuffle(&records, NULL, out, sizeof in, in, 9, NULL))                              \
+    X(shuf_cuda_shuffle, out, INVALID,                                                             \
+      shuf_cuda_shuffle(&records, in, NULL, sizeof in, in, 9, NULL))                               \
+    X(shuf_cuda_shuffle, workspace, OK,                                                            \
+      taken_by_gpu(shuf_cuda_shuffle(&records, in, out, sizeof in, NULL, 0, NULL)))                \
+    X(shuf_cuda_shuffle, stream, OK,                                                               \
+      taken_by_gpu(shuf_cuda_shuffle(&records, in, out, sizeof in, in, 9, NULL)))                  \
+    X(shuf_cuda_index, permutation, INVALID,                                                       \
+      shuf_cuda_index(NULL, SHUF_FORWARD, SHUF_U64, in, 10, out, NULL))                            \
+    X(shuf_cuda_index, at, INVALID,                                                                \
+      shuf_cuda_index(&permutation.permutation, SHUF_FORWARD, SHUF_U64, NULL, 10, out, NULL))      \
+    X(shuf_cuda_index, out, INVALID,                                                               \
+      shuf_cuda_index(&permutation.permutation, SHUF_FORWARD, SHUF_U64, in, 10, NULL, NULL))       \
+    X(shuf_cuda_index, stream, OK,                                                                 \
+      taken_by_gpu(                                                                                \
+          shuf_cuda_index(&permutation.permutation, SHUF_FORWARD, SHUF_U64, in, 10, out, NULL)))   \
+    X(shuf_cuda_fingerprint, values, INVALID, shuf_cuda_fingerprint(NULL, 8, 1, out, NULL))        \
+    X(shuf_cuda_fingerprint, fingerprint, INVALID, shuf_cuda_fingerprint(in, 8, 1, NULL, NULL))    \
+    X(shuf_cuda_fingerprint, stream, OK, taken_by_gpu(shuf_cuda_fingerprint(in, 8, 1, out, NULL))) \
+    X(shuf_index, handle, INVALID,                                                                 \
+      shuf_index(NULL, &permutation.permutation, SHUF_FORWARD, in, 10, out))                       \
+    X(shuf_index, permutation, INVALID, shuf_index(h, NULL, SHUF_FORWARD, in, 10, out))            \
+    X(shuf_index, at, INVALID,                                                                     \
+      shuf_index(h, &permutation.permutation, SHUF_FORWARD, NULL, 10, out))                        \
+    X(shuf_index, out, INVALID,                                                                    \
+      shuf_index(h, &permutation.permutation, SHUF_FORWARD, in, 10, NULL))                         \
+    X(shuf_lease_take, handle, INVALID, LEASE_OF(shuf_lease_take(NULL, &permutation, NULL, &l)))   \
+    X(shuf_lease_take, request, INVALID, LEASE_OF(shuf_lease_take(h, NULL, NULL, &l)))             \
+    X(shuf_lease_take, options, OK, LEASE_OF(shuf_lease_take(h, &permutation, NULL, &l)))          \
+    X(shuf_lease_take, lease, INVALID, shuf_lease_take(h, &permutation, NULL, NULL))               \
+    X(shuf_lease_release, handle, INVALID, release(NULL, lease))                                   \
+    X(shuf_lease_release, lease, OK, shuf_lease_release(h, NULL))                                  \
+    X(shuf_lease_read, handle, INVALID, shuf_lease_read(NULL, lease, 0, 8, out))                   \
+    X(shuf_lease_read, lease, INVALID, shuf_lease_read(h, NULL, 0, 8, out))                        \
+    X(shuf_lease_read, out, INVALID, shuf_lease_read(h, lease, 0, 8, NULL))                        \
+    X(shuf_prefetch, handle, INVALID, shuf_prefetch(NULL, &permutation, NULL))                     \
+    X(shuf_prefetch, request, INVALID, shuf_prefetch(h, NULL, NULL))                               \
+    X(shuf_prefetch, options, OK, shuf_prefetch(h, &permutation, NULL))                            \
+    X(shuf_lease_write, handle, INVALID, shuf_lease_write(NULL, buffer, 0, 8, in))                 \
+    X(shuf_lease_write, lease, INVALID, shuf_lease_write(h, NULL, 0, 8, in))                       \
+    X(shuf_lease_write, in, INVALID, shuf_lease_write(h, buffer, 0, 8, NULL))                      \
+    X(shuf_leases, handle, INVALID, shuf_leases(NULL, accept_entry, out))                          \
+    X(shuf_leases, visit, INVALID, shuf_leases(h, NULL, out))                                      \
+    X(shuf_leases, context, OK, shuf_leases(h, accept_entry, NULL))                                \
+    X(shuf_daemon_status, handle, INVALID, shuf_daemon_status(NULL, &daemon_state))                \
+    X(shuf_daemon_status, daemon, INVALID, shuf_daemon_status(h, NULL))                            \
+    X(shuf_drop, handle, INVALID, shuf_drop(NULL, SHUF_OWN, 0, &dropped))                          \
+    X(shuf_drop, dropped, OK, shuf_drop(h, SHUF_OWN, 0, NULL))                                     \
+    X(shuf_daemon_metrics, handle, INVALID, shuf_daemon_metrics(NULL, SHUF_PROMETHEUS, &metrics))  \
     X(shuf_daemon_metrics, text, INVALID, shuf_daemon_metrics(h, SHUF_PROMETHEUS, NULL))
 
 struct row {

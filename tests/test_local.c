@@ -266,6 +266,94 @@ static void random_views_match(void **state)
     }
 }
 
+/* Windows of random sizes, with all views. */
+static void random_windows_match(void **state)
+{
+    (void)state;
+    random_start("random_windows_match");
+    for (int i = 0; i < (TEST_SANITIZED ? 40 : 200); i++) {
+        shuf_request request = {
+            .permutation = {.n = random_n(), .seed = random_u64(), .epoch = random_u64()}};
+        shuf_permutation *p = &request.permutation;
+        uint64_t count;
+        shuf_shape shape;
+        p->chunk = random_size(p->n);
+        p->window = random_size((p->n - 1) / p->chunk + 1);
+        expected_random_view(&request);
+        p->dtype = random_below(2) ? SHUF_U64 : SHUF_AUTO;
+        uint64_t *expected = expected_values(&request, &count);
+        check(shuf_shape_of(&request, &shape, NULL, 0));
+        if (shape.bytes > 0) {
+            void *values = filled(&request, &shape);
+            if (!expected_equal(expected, values, (unsigned)shape.width, count))
+                fail_msg("n %" PRIu64 ", chunk %" PRIu64 ", window %" PRIu64 ", view %d, offset "
+                         "%" PRIu64 ", stride %" PRIu64 ", rank %" PRIu64 " of %" PRIu64,
+                         p->n, p->chunk, p->window, (int)p->view, p->offset, p->stride, p->rank,
+                         p->world);
+            free(values);
+        }
+        free(expected);
+    }
+}
+
+/* A row of windowed.txt, after the parameters. */
+static void check_windowed_row(const shuf_permutation *p, uint64_t fingerprint, char *rest)
+{
+    const shuf_request request = {.permutation = *p};
+    shuf_shape shape;
+    void *values = filled(&request, &shape);
+    for (uint64_t i = 0; *rest; i++) {
+        const uint64_t at = p->n <= 40 || i < 8 ? i : p->n - 12 + i;
+        assert_int_equal(expected_read(values, (unsigned)shape.width, at),
+                         strtoull(rest, &rest, 10));
+    }
+    assert_int_equal(fingerprint_of(values, (unsigned)shape.width, shape.count), fingerprint);
+    free(values);
+}
+
+static void check_windowed_places(const shuf_permutation *p, char *rest)
+{
+    while (*rest) {
+        const uint64_t position = strtoull(rest, &rest, 10), value = strtoull(rest, &rest, 10);
+        shuf_request request = {.permutation = *p};
+        shuf_shape shape;
+        request.permutation.view = SHUF_VIEW_SLICE;
+        request.permutation.offset = position;
+        request.permutation.count = 1;
+        void *found = filled(&request, &shape);
+        assert_int_equal(expected_read(found, (unsigned)shape.width, 0), value);
+        free(found);
+        uint64_t out;
+        check(shuf_host_index(p, SHUF_FORWARD, 1, &position, 1, &out));
+        assert_int_equal(out, value);
+        check(shuf_host_index(p, SHUF_INVERSE, 1, &value, 1, &out));
+        assert_int_equal(out, position);
+    }
+}
+
+static void golden_windows_match(void **state)
+{
+    (void)state;
+    unsigned rows = 0;
+    FILE *table = golden_open("windowed.txt");
+    for (char *line; (line = golden_line(table)) != NULL; rows++) {
+        shuf_permutation p = {0};
+        uint64_t fingerprint;
+        int used = 0;
+        assert_int_equal(sscanf(line,
+                                "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNx64 " %" SCNx64
+                                " %" SCNx64 "%n",
+                                &p.n, &p.chunk, &p.window, &p.seed, &p.epoch, &fingerprint, &used),
+                         6);
+        if (fingerprint)
+            check_windowed_row(&p, fingerprint, line + used);
+        else
+            check_windowed_places(&p, line + used);
+    }
+    fclose(table);
+    assert_in_range(rows, 30, 10000);
+}
+
 static void check_shuffle(const shuf_records *records)
 {
     const size_t bytes = records->n * records->record;
@@ -358,6 +446,9 @@ static void bad_requests_are_refused(void **state)
         {{.permutation = {.n = 0}}, 4096, "n"},
         {{.permutation = {.n = 2000}}, 4096, "bytes 4096: the result has 8000"},
         {{.permutation = {.n = 10, .key = "secret"}}, 4096, "key secret"},
+        {{.permutation = {.n = 10, .chunk = 3}}, 4096, "window 0"},
+        {{.permutation = {.n = 10, .window = 3}}, 4096, "chunk 0"},
+        {{.permutation = {.n = 10, .chunk = 3, .window = 2, .algorithm = "lcg"}}, 4096, "lcg"},
         {{.permutation = {.n = 10, .algorithm = "no"}}, 4096, "no"},
         {{SHUF_NUMBERS, .numbers = {.distribution = SHUF_GAUSS, .count = 8}}, 4096, "std"},
         {{SHUF_RECORDS, .records = {.n = 8, .record = 8}}, 4096, "RECORDS"},
@@ -512,6 +603,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(golden_streams_match),
         cmocka_unit_test(golden_look_ups_match),
         cmocka_unit_test(random_views_match),
+        cmocka_unit_test(golden_windows_match),
+        cmocka_unit_test(random_windows_match),
         cmocka_unit_test(shuffles_match),
         cmocka_unit_test(look_ups_are_inverse),
         cmocka_unit_test(bad_requests_are_refused),

@@ -31,6 +31,12 @@ typedef struct shuf_permutation {
                             * seed */
     uint64_t epoch;        /* any */
     uint64_t epochs;       /* rows, for epoch, epoch + 1, ... (mod 2^64); 0 means 1 */
+    /* A windowed order: the records lie in chunks of `chunk` neighbours (the last chunk may be
+     * shorter), the chunks are in random order, each `window` of them are a window, and the records
+     * of a window are in random order. A reader needs the chunks of one window at a time, or of two
+     * where it goes from one to the next. Both 0: a uniform permutation, as with one window for all
+     * chunks. Only primefold. */
+    uint64_t chunk, window;
     shuf_view view;
     /* SLICE, else 0: offset < n; count >= 1, without a default; a stride of 0 means 1;
      * offset + (count - 1) * stride < n. */

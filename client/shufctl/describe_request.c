@@ -88,6 +88,9 @@ static void print_permutation_request(const struct shuf__output_options *options
     shuf__print_line(to, "n", "%" PRIu64, permutation.n);
     shuf__print_seed(to, permutation.key, permutation.seed);
     print_epochs(options, to);
+    if (permutation.window)
+        shuf__print_line(to, "windows", "of %" PRIu64 " chunks of %" PRIu64, permutation.window,
+                         permutation.chunk);
     print_view(&permutation, result->shape.count, to);
 }
 
@@ -147,6 +150,7 @@ static void permutation_to_json(json_t *object, const struct shuf__output_option
     shuf__json_integer(object, "n", permutation.n);
     shuf__json_seed(object, permutation.key, permutation.seed);
     add_epochs(object, options);
+    shuf__json_windows(object, &permutation);
     add_view(object, &permutation, result->shape.count);
 }
 

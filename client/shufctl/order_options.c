@@ -66,6 +66,14 @@ void shuf__json_seed(json_t *object, const char *key, uint64_t seed)
 
 /* ---- the algorithm ---- */
 
+void shuf__json_windows(json_t *object, const shuf_permutation *permutation)
+{
+    if (permutation->window == 0)
+        return;
+    shuf__json_integer(object, "chunk", permutation->chunk);
+    shuf__json_integer(object, "window", permutation->window);
+}
+
 const char *shuf__algorithm_option(struct argp_state *state, const char *text)
 {
     char expected[SHUF__ALGORITHM_LIST];

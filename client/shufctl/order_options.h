@@ -7,6 +7,7 @@
 #define SHUF__ORDER_OPTIONS_H
 
 #include "algorithm.h"
+#include "shuf_request.h"
 
 #include <argp.h>
 #include <jansson.h>
@@ -38,6 +39,11 @@ void shuf__print_seed(FILE *to, const char *key, uint64_t seed);
 
 /* The field "seed" or "key". */
 void shuf__json_seed(json_t *object, const char *key, uint64_t seed);
+
+/* ---- windows ---- */
+
+/* The fields "chunk" and "window", if the order has windows. */
+void shuf__json_windows(json_t *object, const shuf_permutation *permutation);
 
 /* ---- the algorithm ---- */
 

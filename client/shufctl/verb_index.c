@@ -32,6 +32,8 @@ enum key {
     KEY_KEY,
     KEY_EPOCH,
     KEY_ALGORITHM,
+    KEY_CHUNK,
+    KEY_WINDOW,
     KEY_AT,
     KEY_INVERSE,
     KEY_OUT,
@@ -53,6 +55,8 @@ static const struct argp_option option_table[] = {
      1},
     {"algorithm", KEY_ALGORITHM, SHUF__ALGORITHM_CHOICES, 0,
      "The algorithm (default primefold); with the others, the first look-up is slow", 1},
+    {"chunk", KEY_CHUNK, "S", 0, "The records of a chunk of a windowed order", 1},
+    {"window", KEY_WINDOW, "W", 0, "The chunks of a window", 1},
     {"inverse", KEY_INVERSE, NULL, 0, "LIST has values; print the position of each", 2},
     {"out", KEY_OUT, "FILE", 0, "Write to FILE instead of standard output", 3},
     {"format", KEY_FORMAT, SHUF__FORMAT_VALUES, 0, SHUF__FORMAT_HELP ", text to standard output",
@@ -199,6 +203,10 @@ static void check_index_given(struct argp_state *state, const struct parse *pars
     refuse_other(state, parse);
     shuf__option_require(state, required, sizeof required / sizeof *required);
     shuf__check_seed_options(state, given & BIT(KEY_SEED), given & BIT(KEY_KEY));
+    if (!(given & BIT(KEY_CHUNK)) != !(given & BIT(KEY_WINDOW)))
+        shuf__option_fail(state, EX_USAGE,
+                          "%s: missing; the other one of --chunk and --window needs it",
+                          given & BIT(KEY_CHUNK) ? "--window" : "--chunk");
     if (options->read_places && options->places.count > 0)
         shuf__option_fail(state, EX_USAGE, "--at -: excludes other positions");
     if (options->daemon.json && (given & (BIT(KEY_OUT) | BIT(KEY_FORMAT))))
@@ -241,6 +249,12 @@ static void parse_index_word(int key, char *text, struct argp_state *state,
         break;
     case KEY_ALGORITHM:
         options->permutation.algorithm = shuf__algorithm_option(state, text);
+        break;
+    case KEY_CHUNK:
+        shuf__option_number(state, "--chunk", text, &options->permutation.chunk);
+        break;
+    case KEY_WINDOW:
+        shuf__option_number(state, "--window", text, &options->permutation.window);
         break;
     case KEY_AT:
         read_at_option(state, text, options);
@@ -354,6 +368,7 @@ static int print_look_up_json(const struct shuf__index_options *o, const uint64_
     shuf__json_integer(object, "n", o->permutation.n);
     shuf__json_seed(object, o->permutation.key, o->permutation.seed);
     shuf__json_decimal(object, "epoch", o->permutation.epoch);
+    shuf__json_windows(object, &o->permutation);
     json_object_set_new(object, "inverse", json_boolean(inverse));
     json_object_set_new(object, "positions", inverse ? looked_up : given);
     json_object_set_new(object, "values", inverse ? given : looked_up);

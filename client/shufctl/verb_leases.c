@@ -102,6 +102,8 @@ static void print_permutation(const shuf_permutation *p, uint64_t count)
         printf(", epoch %" PRIu64, p->epoch);
     else
         printf(", %" PRIu64 " epochs from %" PRIu64, p->epochs, p->epoch);
+    if (p->window)
+        printf(", windows of %" PRIu64 " chunks of %" PRIu64, p->window, p->chunk);
     if (count != p->n)
         printf(", %" PRIu64 " value%s%s", count, shuf__plural(count),
                p->epochs == 1 ? "" : " each");
@@ -199,12 +201,18 @@ static void add_records(json_t *object, const shuf_records *r)
     json_object_set_new(object, "inverse", json_boolean(r->inverse));
 }
 
+static void add_order(json_t *object, const shuf_permutation *p)
+{
+    add_permutation(object, name_of(p->algorithm), p->n, p->key, p->seed, p->epoch);
+    shuf__json_windows(object, p);
+}
+
 static void add_request_fields(json_t *object, const shuf_request *r)
 {
     const shuf_permutation *p = &r->permutation;
     json_object_set_new(object, "buffer", json_boolean(r->kind == SHUF_BUFFER));
     if (r->kind == SHUF_PERMUTATION)
-        add_permutation(object, name_of(p->algorithm), p->n, p->key, p->seed, p->epoch);
+        add_order(object, p);
     else if (r->kind == SHUF_NUMBERS)
         add_numbers(object, &r->numbers);
     else if (r->kind == SHUF_RANKS)

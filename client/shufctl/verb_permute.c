@@ -26,6 +26,8 @@ enum key {
     KEY_EPOCH,
     KEY_EPOCHS,
     KEY_ALGORITHM,
+    KEY_CHUNK,
+    KEY_WINDOW,
     KEY_OFFSET,
     KEY_COUNT,
     KEY_STRIDE,
@@ -51,6 +53,9 @@ static const struct argp_option option_table[] = {
      1},
     {"algorithm", KEY_ALGORITHM, SHUF__ALGORITHM_CHOICES, 0, "The algorithm (default primefold)",
      1},
+    {"chunk", KEY_CHUNK, "S", 0, "Read chunks of S neighbours, in random order", 1},
+    {"window", KEY_WINDOW, "W", 0,
+     "Shuffle the records of W chunks at a time; needs --chunk, as --chunk needs --window", 1},
     {"offset", KEY_OFFSET, "O", 0, "Start at position O (default 0)", 2},
     {"count", KEY_COUNT, "C", 0,
      "Give C values of the permutation or of the rank (default: all to the end)", 2},
@@ -130,6 +135,13 @@ static void check_permute_given(struct argp_state *state, const shuf_permutation
         shuf__option_fail(state, EX_USAGE, "--rank: missing; --world needs it");
     if ((given & SHARD_OPTIONS) && !(given & BIT(KEY_WORLD)))
         shuf__option_fail(state, EX_USAGE, "--world: missing; --rank needs it");
+    if ((given & BIT(KEY_CHUNK)) && !(given & BIT(KEY_WINDOW)))
+        shuf__option_fail(state, EX_USAGE, "--window: missing; --chunk needs it");
+    if ((given & BIT(KEY_WINDOW)) && !(given & BIT(KEY_CHUNK)))
+        shuf__option_fail(state, EX_USAGE, "--chunk: missing; --window needs it");
+    if ((given & BIT(KEY_CHUNK)) && (permutation->chunk == 0 || permutation->window == 0))
+        shuf__option_fail(state, EX_USAGE, "%s 0: expected at least 1",
+                          permutation->chunk ? "--window" : "--chunk");
     if ((given & BIT(KEY_COUNT)) && permutation->count == 0) /* for all, it is omitted */
         shuf__option_fail(state, EX_USAGE, "--count 0: expected at least 1");
     if ((given & BIT(KEY_STRIDE)) && permutation->stride == 0) /* libshuf would take 1 */
@@ -196,6 +208,10 @@ static uint64_t *permutation_number(shuf_permutation *permutation, int key)
         return &permutation->seed;
     case KEY_EPOCH:
         return &permutation->epoch;
+    case KEY_CHUNK:
+        return &permutation->chunk;
+    case KEY_WINDOW:
+        return &permutation->window;
     case KEY_OFFSET:
         return &permutation->offset;
     case KEY_COUNT:

@@ -7,6 +7,7 @@
 #include "host/cancelled.h"
 #include "host/permute.h"
 #include "host/tile.h"
+#include "shuf/windowed.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -197,6 +198,13 @@ static shuf_status look_up_counted(const struct shuf__simd_ops *simd, int thread
 
 /* ---- Random access ---- */
 
+static void evaluate_windowed(const shuf_windowed *w, bool inverse, uint64_t *place, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        place[i] =
+            inverse ? shuf_windowed_inverse(w, place[i]) : shuf_windowed_forward(w, place[i]);
+}
+
 static void evaluate(const shuf_primefold *f, bool inverse, uint64_t *place, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -204,18 +212,40 @@ static void evaluate(const shuf_primefold *f, bool inverse, uint64_t *place, siz
             inverse ? shuf_primefold_inverse(f, place[i]) : shuf_primefold_forward(f, place[i]);
 }
 
+/* An order with random access. */
+union direct {
+    shuf_primefold uniform;
+    shuf_windowed windowed;
+};
+
+static void make_direct(const struct shuf__look_up *request, union direct *order)
+{
+    const struct shuf__permutation *p = &request->permutation;
+    const shuf_key key = shuf__permutation_key(p);
+    if (p->window) {
+        const shuf_windows sizes = shuf_windows_of(p->n, p->chunk, p->window);
+        order->windowed = shuf_windowed_make(&sizes, key, p->epoch);
+        return;
+    }
+    order->uniform = shuf_primefold_make_keyed(p->n, key, p->epoch);
+    if (request->inverse)
+        shuf_primefold_make_inverse(&order->uniform);
+}
+
 static shuf_status look_up_direct(const struct shuf__computation *computation, uint64_t *place,
                                   size_t count, struct shuf__error *error)
 {
     const struct shuf__look_up *request = &computation->request.look_up;
-    const struct shuf__permutation *p = &request->permutation;
-    shuf_primefold f = shuf_primefold_make_keyed(p->n, shuf__permutation_key(p), p->epoch);
-    if (request->inverse)
-        shuf_primefold_make_inverse(&f);
+    union direct order;
+    make_direct(request, &order);
     for (size_t i = 0; i < count; i += CHUNK) {
+        const size_t some = count - i < CHUNK ? count - i : CHUNK;
         if (computation->cancelled && computation->cancelled(computation->cancel_context))
             return shuf__fail(error, SHUF_CANCELLED, "index: cancelled");
-        evaluate(&f, request->inverse, place + i, count - i < CHUNK ? count - i : CHUNK);
+        if (request->permutation.window)
+            evaluate_windowed(&order.windowed, request->inverse, place + i, some);
+        else
+            evaluate(&order.uniform, request->inverse, place + i, some);
     }
     return SHUF_OK;
 }

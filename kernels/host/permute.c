@@ -17,6 +17,7 @@
 #include "host/move.h"
 #include "host/primefold_shape.h"
 #include "host/tile.h"
+#include "host/windowed.h"
 #include "slice.h"
 
 #include <assert.h>
@@ -323,6 +324,8 @@ bool shuf__host_permute(const struct shuf__simd_ops *simd, int threads,
            (run.p->rows == 1 && shuf__rank_index_bytes(run.p->algorithm, run.p->n) > 0));
     if (run.p->count == 0)
         return true;
+    if (run.p->window)
+        return shuf__host_windowed(simd, threads, computation, out);
     plan_run(&run);
     atomic_init(&run.cancelled, false);
     if (threads > 1 && run.p->rows > 1 &&

@@ -42,6 +42,15 @@ union shuf__source {
     shuf_box_muller box_muller;
 };
 
+/* A window of a windowed order. Its record number x, or x + gap from gap_at on, is in the chunk
+ * number x / chunk of the window. Narrow numbers are below 2^31, and x / chunk is x * multiplier >>
+ * shift (Granlund, Montgomery: "Division by invariant integers using multiplication", 1994). */
+struct shuf__window_map {
+    uint64_t chunk, gap_at, gap;
+    uint32_t multiplier;
+    unsigned shift;
+};
+
 /* Writes SHUF__SUPER values, from value number SHUF__SUPER * super on. */
 typedef void shuf__draw(const union shuf__source *source, uint64_t super, void *out);
 enum { SHUF__SUPER = SHUF_GAUSS_SUPER };
@@ -58,6 +67,14 @@ struct shuf__simd_ops {
                                          uint32_t *out, size_t count);
     void (*wide[SHUF_ALGORITHM_COUNT])(const union shuf__bijection *f, uint64_t x0, uint64_t step,
                                        uint64_t *out, size_t count);
+
+    /* Turns numbers of a window into records (map_window in ops_windowed.c). */
+    void (*records_narrow)(const struct shuf__window_map *map, const uint32_t *moves,
+                           const uint32_t *in, uint32_t *out, size_t count);
+    void (*records_widened)(const struct shuf__window_map *map, const uint64_t *moves,
+                            const uint32_t *in, uint64_t *out, size_t count);
+    void (*records_wide)(const struct shuf__window_map *map, const uint64_t *moves,
+                         const uint64_t *in, uint64_t *out, size_t count);
 
     /* Moves the values below n to the front, in order. Returns their number. The rest of the array
      * is then undefined. */
@@ -83,6 +100,14 @@ extern "C"
 /* Functions of ops_stream.c, ops_box_muller.c and ops_primefold.c for the table. */
 shuf__draw *SHUF__SIMD_NAME(shuf__stream)(enum shuf__distribution distribution, shuf_dtype dtype);
 shuf__draw *SHUF__SIMD_NAME(shuf__box_muller)(shuf_dtype dtype);
+void SHUF__SIMD_NAME(shuf__records_narrow)(const struct shuf__window_map *map,
+                                           const uint32_t *moves, const uint32_t *in, uint32_t *out,
+                                           size_t count);
+void SHUF__SIMD_NAME(shuf__records_widened)(const struct shuf__window_map *map,
+                                            const uint64_t *moves, const uint32_t *in,
+                                            uint64_t *out, size_t count);
+void SHUF__SIMD_NAME(shuf__records_wide)(const struct shuf__window_map *map, const uint64_t *moves,
+                                         const uint64_t *in, uint64_t *out, size_t count);
 void SHUF__SIMD_NAME(shuf__primefold_narrow)(const union shuf__bijection *f, uint32_t position,
                                              uint32_t stride, uint32_t *out, size_t count);
 void SHUF__SIMD_NAME(shuf__primefold_wide)(const union shuf__bijection *f, uint64_t position,

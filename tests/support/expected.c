@@ -8,6 +8,7 @@
 #include "shuf/lcg.h"
 #include "shuf/philox24.h"
 #include "shuf/primefold.h"
+#include "shuf/windowed.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -50,6 +51,36 @@ static uint64_t *permutation_values(const char *algorithm, uint64_t n, uint64_t 
     return values;
 }
 
+/* Lists the records of each window, and takes them in the order of its permutation. */
+static uint64_t *windowed_values(const shuf_windows *sizes, uint64_t seed, uint64_t epoch)
+{
+    uint64_t *values = allocate(sizes->n), *records = allocate(sizes->n), used = 0;
+    const shuf_windowed w = shuf_windowed_make(sizes, shuf_key_of_seed(seed), epoch);
+    for (uint64_t j = 0; j < sizes->windows; j++) {
+        uint64_t count = 0;
+        for (uint64_t k = j * sizes->window; k < (j + 1) * sizes->window && k < sizes->chunks;
+             k++) {
+            const uint64_t first = shuf_primefold_forward(&w.chunk_order, k) * sizes->chunk;
+            for (uint64_t r = first; r < first + sizes->chunk && r < sizes->n; r++)
+                records[count++] = r;
+        }
+        const shuf_primefold order = shuf_primefold_make_keyed(count, w.key, j);
+        for (uint64_t i = 0; i < count; i++)
+            values[used++] = records[shuf_primefold_forward(&order, i)];
+    }
+    free(records);
+    return values;
+}
+
+static uint64_t *order_values(const shuf_permutation *p, uint64_t epoch)
+{
+    if (p->window == 0)
+        return permutation_values(p->algorithm, p->n, p->seed, epoch);
+    const shuf_windows sizes = shuf_windows_of(p->n, p->chunk, p->window);
+    return sizes.windows < 2 ? primefold_values(p->n, p->seed, epoch)
+                             : windowed_values(&sizes, p->seed, epoch);
+}
+
 /* Computes a shard as torch's DistributedSampler does: it pads or cuts the list of indices, and
  * takes every world-th index. Returns the part [step:step + count] of these. */
 static uint64_t select_shard(const shuf_request *request, const uint64_t *whole, uint64_t *out)
@@ -89,9 +120,7 @@ uint64_t *expected_values(const shuf_request *request, uint64_t *count)
     uint64_t rows = request->permutation.epochs ? request->permutation.epochs : 1, used = 0;
     uint64_t *values = allocate(rows * (request->permutation.n + 1));
     for (uint64_t row = 0; row < rows; row++) {
-        uint64_t *whole =
-            permutation_values(request->permutation.algorithm, request->permutation.n,
-                               request->permutation.seed, request->permutation.epoch + row);
+        uint64_t *whole = order_values(&request->permutation, request->permutation.epoch + row);
         used += select_view(request, whole, values + used);
         free(whole);
     }

@@ -20,7 +20,7 @@ static shuf_status launch(struct shuf__backend *backend,
     return shuf__cpu_ops.launch(backend, computation, block, error);
 }
 
-/* Replaces kernels/backend.c. */
+/* Replaces kernels/backends.c. */
 shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__backend **backend,
                                struct shuf__error *error)
 {

@@ -232,6 +232,48 @@ def primefold(n, seed, epoch):
     return values
 
 
+# ---- Windowed orders ------------------------------------------------------------
+
+
+def windowed_keys(n, chunk, seed, epoch):
+    """The key of the order of the chunks, and that of the orders within windows."""
+    words = philox4x64((chunk, epoch, 6, n), (seed & M64, seed >> 64))
+    return words[0] | words[1] << 64, words[2] | words[3] << 64
+
+
+def windowed(n, chunk, window, seed, epoch):
+    """All values, from lists of the records of each window."""
+    of_chunks, of_windows = windowed_keys(n, chunk, seed, epoch)
+    chunks = -(-n // chunk)
+    if window >= chunks:
+        return [int(v) for v in primefold(n, seed, epoch)]
+    order, values = [int(k) for k in primefold(chunks, of_chunks, 0)], []
+    for number, first in enumerate(range(0, chunks, window)):
+        records = [r for k in order[first : first + window] for r in range(k * chunk, min(n, (k + 1) * chunk))]
+        values += [records[int(i)] for i in primefold(len(records), of_windows, number)]
+    return values
+
+
+def windowed_at(n, chunk, window, seed, epoch, position):
+    """One value of an order with fewer than 2^16 chunks, each of which may be large."""
+    of_chunks, of_windows = windowed_keys(n, chunk, seed, epoch)
+    order = [int(k) for k in primefold(-(-n // chunk), of_chunks, 0)]
+    number = 0
+    while True:
+        inside = order[number * window : (number + 1) * window]
+        sizes = [min(n - k * chunk, chunk) for k in inside]
+        if position < sum(sizes):
+            break
+        position -= sum(sizes)
+        number += 1
+    i = primefold_at(sum(sizes), of_windows, number, position)
+    for k, size in zip(inside, sizes):
+        if i < size:
+            return k * chunk + i
+        i -= size
+    raise AssertionError
+
+
 ALGORITHMS = ("primefold", "philox24", "lcg")
 
 
@@ -872,6 +914,37 @@ def shard_step_table():
                         )
 
 
+# (n, chunk, window) of the rows: chunks of one record, a short last chunk, windows of one chunk, a last window of
+# fewer chunks, a single window, and words of 16, 32 and 64 bits.
+WINDOWED = [
+    (1, 1, 1), (2, 1, 1), (7, 1, 3), (10, 3, 2), (10, 10, 1), (12, 4, 1), (23, 5, 2), (40, 7, 3), (40, 8, 9), (1000, 1, 100),
+    (1000, 10, 7), (1001, 100, 3), (5000, 64, 8), (70001, 1000, 3), (70001, 97, 400), (300007, 4096, 30),
+]
+# The same for rows of single positions.
+WINDOWED_LARGE = [
+    ((1 << 32) + 5, 1 << 20, 7), ((1 << 32) - 1, 999983, 4096), (10**13 + 1, 10**9 + 7, 12), ((1 << 62) - 3, (1 << 47) + 1, 5),
+]
+
+
+def windowed_table():
+    yield NOTE + (
+        "# Windowed orders of primefold. Columns: n, chunk, window, seed, epoch, then for a whole order its fingerprint,\n"
+        "# and all values if n <= 40, otherwise the first 8 and the last 4; or for single values 0, and position value ..."
+    )
+    for row, (n, chunk, window) in enumerate(WINDOWED):
+        for seed, epoch in ((7, 0), (0xFEDCBA9876543210, 0x1_0000_0000 + row)):
+            values = windowed(n, chunk, window, seed, epoch)
+            numbers = values if numpy is None else numpy.array(values, dtype=numpy.uint64)
+            assert sorted(values) == list(range(n))
+            shown = values if n <= 40 else values[:8] + values[-4:]
+            head = (n, chunk, window, hex(seed), hex(epoch), hex(fingerprint(numbers)))
+            yield " ".join(map(str, (*head, *shown)))
+    for n, chunk, window in WINDOWED_LARGE:
+        positions = (0, 1, n // 3, n // 2 + 1, n - 2, n - 1)
+        pairs = [x for i in positions for x in (i, windowed_at(n, chunk, window, 7, 3, i))]
+        yield " ".join(map(str, (n, chunk, window, hex(7), hex(3), 0, *pairs)))
+
+
 TABLES = {
     "box_muller.txt": box_muller_table,
     "named_keys.txt": named_key_table,
@@ -882,6 +955,7 @@ TABLES = {
     "shard.txt": shard_table,
     "shard_step.txt": shard_step_table,
     "streams.txt": stream_table,
+    "windowed.txt": windowed_table,
 }
 
 

@@ -15,6 +15,8 @@ enum shuf_purpose {
     SHUF_PURPOSE_PRIMEFOLD = 3,
     SHUF_PURPOSE_STREAM = 4, /* the number of the stream replaces the epoch */
     SHUF_PURPOSE_CHECK = 5,  /* tells whether two named keys are equal */
+    SHUF_PURPOSE_WINDOWED =
+        6, /* the keys of a windowed order; the size of a chunk replaces the block */
 };
 
 /* A key of 128 bits: a seed with 64 zeros, or the bits of a named key. A key file has 32

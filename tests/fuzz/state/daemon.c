@@ -41,7 +41,7 @@ static shuf_status fake_memory(struct shuf__backend *backend, enum shuf__memory 
     return SHUF_OK;
 }
 
-/* Replaces kernels/backend.c. */
+/* Replaces kernels/backends.c. */
 shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__backend **backend,
                                struct shuf__error *error)
 {

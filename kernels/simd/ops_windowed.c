@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The last step of windowed orders (shuf/windowed.h): from numbers of a window to records. A list
+ * has, for each chunk of the window, how far the order of the chunks moves it: record x of chunk k
+ * of the window becomes x + moves[k]. Compiled once for each instruction set; the compiler makes
+ * vectors of these loops.
+ */
+#include "simd/simd_ops.h"
+
+/* Additions wrap around, as moves may be negative. */
+void SHUF__SIMD_NAME(shuf__records_narrow)(const struct shuf__window_map *map,
+                                           const uint32_t *restrict moves, const uint32_t *in,
+                                           uint32_t *out, size_t count)
+{
+    const uint32_t gap_at = (uint32_t)map->gap_at, gap = (uint32_t)map->gap;
+    const uint64_t multiplier = map->multiplier;
+    const unsigned shift = map->shift;
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t x = in[i] + (in[i] >= gap_at ? gap : 0);
+        out[i] = x + moves[(uint32_t)(x * multiplier >> shift)];
+    }
+}
+
+void SHUF__SIMD_NAME(shuf__records_widened)(const struct shuf__window_map *map,
+                                            const uint64_t *restrict moves,
+                                            const uint32_t *restrict in, uint64_t *restrict out,
+                                            size_t count)
+{
+    const uint32_t gap_at = (uint32_t)map->gap_at, gap = (uint32_t)map->gap;
+    const uint64_t multiplier = map->multiplier;
+    const unsigned shift = map->shift;
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t x = in[i] + (in[i] >= gap_at ? gap : 0);
+        out[i] = x + moves[x * multiplier >> shift];
+    }
+}
+
+void SHUF__SIMD_NAME(shuf__records_wide)(const struct shuf__window_map *map,
+                                         const uint64_t *restrict moves, const uint64_t *in,
+                                         uint64_t *out, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t x = in[i] + (in[i] >= map->gap_at ? map->gap : 0);
+        out[i] = x + moves[x / map->chunk];
+    }
+}
