@@ -40,6 +40,14 @@ shuf_request permutation(const char *algorithm, uint64_t n, uint64_t rows = 1)
     return request;
 }
 
+shuf_request windowed(uint64_t n, uint64_t chunk, uint64_t window)
+{
+    shuf_request request = permutation("primefold", n);
+    request.permutation.chunk = chunk;
+    request.permutation.window = window;
+    return request;
+}
+
 shuf_request numbers(shuf_distribution distribution, shuf_method method, shuf_dtype dtype)
 {
     shuf_request request{};
@@ -65,6 +73,9 @@ std::vector<shuf_request> all_kinds()
             permutation("philox24", 100001),
             permutation("philox24", 300, 30),
             permutation("lcg", 65536),
+            windowed(100003, 100, 50),
+            windowed(100003, 30, 5),
+            windowed(99, 7, 3),
             numbers(SHUF_GAUSS, SHUF_TABLE, SHUF_F32),
             numbers(SHUF_GAUSS, SHUF_TABLE, SHUF_F64),
             numbers(SHUF_GAUSS, SHUF_TABLE, SHUF_BF16),

@@ -70,10 +70,10 @@ SHUF_API shuf_status shuf_host_fingerprint(const void *values, unsigned width, u
  * queued: an error while it runs appears in the stream, as with any kernel. */
 
 /* Sets *bytes to the device memory, aligned to 256 bytes, that the fill or shuffle needs as its
- * workspace: 0 for numbers and permutations by primefold. The workspace has no meaning before or
- * after the work, but no other work may use it at the same time. Uses no device. Fails with
- * SHUF_INVALID if a GPU cannot compute the request in process: RANKS, and philox24 or lcg with more
- * than 2^31 inputs (the next power of two from n, times the epochs) or 1024 epochs. */
+ * workspace: 0 for numbers and uniform permutations by primefold. The workspace has no meaning
+ * before or after the work, but no other work may use it at the same time. Uses no device. Fails
+ * with SHUF_INVALID if a GPU cannot compute the request in process: RANKS, and philox24 or lcg with
+ * more than 2^31 inputs (the next power of two from n, times the epochs) or 1024 epochs. */
 SHUF_API shuf_status shuf_cuda_workspace(const shuf_request *request, size_t *bytes);
 
 /* Fills device memory as shuf_host_fill(), but not with RANKS. `workspace` may be NULL if
@@ -88,8 +88,9 @@ SHUF_API shuf_status shuf_cuda_shuffle(const shuf_records *records, const void *
                                        void *stream);
 
 /* Looks up `count` numbers in device memory as shuf_host_index(). `dtype`, SHUF_U32 or SHUF_U64, is
- * the type of both arrays, which may be the same one. The call cannot see the numbers: an at[i] of
- * n or more gives the largest number of the type, which is -1 as a signed number. */
+ * the type of both arrays, which may be the same one. Not with windows. The call cannot see the
+ * numbers: an at[i] of n or more gives the largest number of the type, which is -1 as a signed
+ * number. */
 SHUF_API shuf_status shuf_cuda_index(const shuf_permutation *permutation, shuf_direction direction,
                                      shuf_dtype dtype, const void *at, size_t count, void *out,
                                      void *stream);

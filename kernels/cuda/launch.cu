@@ -10,6 +10,7 @@
 #include "exchange.cuh"
 #include "host/shuffle.h"
 #include "shuffle.cuh"
+#include "windowed.cuh"
 
 #include <cassert>
 #include <cstring>
@@ -23,6 +24,8 @@ namespace
 bool is_quick(const shuf__computation *computation)
 {
     const shuf__request &request = computation->request;
+    if (request.kind == SHUF__PERMUTATION && request.permutation.window)
+        return false;
     return request.kind != SHUF__SHUFFLE && request.kind != SHUF__EXCHANGE &&
            shuf__request_shape(&request).rows == 1 &&
            shuf__backend_is_quick(&shuf__cuda_ops, &request);
@@ -82,13 +85,36 @@ void *workspace_of(const Cuda *cuda, const shuf__computation *computation, uint6
     return computation->workspace->memory;
 }
 
+/* The list of a windowed order, in bytes; else 0. */
+uint64_t list_bytes(const shuf__request &request)
+{
+    return request.kind == SHUF__PERMUTATION && request.permutation.window
+               ? windowed_bytes(request.permutation, shuf__dtype_bytes(request.dtype))
+               : 0;
+}
+
+/* The workspace of a permutation or stream: first the result, if it is for host memory, then the
+ * list. */
+struct Layout {
+    uint64_t list, bytes;
+
+    Layout(const shuf__request &request, shuf__memory kind)
+        : list(shuf__memory_is_host(kind)
+                   ? (shuf__request_shape(&request).bytes + 255) & ~uint64_t{255}
+                   : 0),
+          bytes(list + list_bytes(request))
+    {
+    }
+};
+
 /* The address to which the kernels write. */
 void *find_target(Cuda *cuda, const shuf__computation *computation, const shuf__block *block)
 {
     const uint64_t bytes = shuf__request_shape(&computation->request).bytes;
     if (!shuf__memory_is_host(block->kind))
         return block->memory;
-    void *const out = workspace_of(cuda, computation, bytes);
+    void *const out =
+        workspace_of(cuda, computation, Layout(computation->request, block->kind).bytes);
     cuda->launched.copy =
         Copy{static_cast<const char *>(out), static_cast<char *>(block->memory), bytes, 0, 0};
     return out;
@@ -112,18 +138,25 @@ cudaError_t shuffle_there(const Cuda *cuda, const shuf__computation &computation
 
 /* Queues the kernels. A stream is checked for cancellation only once, before its one or two
  * launches, because these end soon. */
-cudaError_t compute_async(const Cuda *cuda, const shuf__computation &computation, void *out,
-                          bool *cancelled)
+cudaError_t compute_async(const Cuda *cuda, const shuf__computation &computation,
+                          const shuf__block &block, void *out, bool *cancelled)
 {
     if (computation.request.kind == SHUF__SHUFFLE)
         return shuffle_there(cuda, computation, out, cancelled);
     if (computation.request.kind == SHUF__EXCHANGE)
         return exchange_async(cuda->simd, computation, exchange_methods(computation.request.plan),
                               out, cuda->stream, cancelled);
-    if (computation.request.kind == SHUF__PERMUTATION)
+    if (computation.request.kind == SHUF__PERMUTATION && !computation.request.permutation.window)
         return permute_async(cuda->scratch, computation, out, cuda->stream, cancelled);
     *cancelled = computation.cancelled && computation.cancelled(computation.cancel_context);
-    return *cancelled ? cudaSuccess : stream_async(cuda, computation.request, out, nullptr);
+    if (*cancelled)
+        return cudaSuccess;
+    if (computation.request.kind == SHUF__STREAM)
+        return stream_async(cuda, computation.request, out, nullptr);
+    const Layout layout(computation.request, block.kind);
+    char *const list = static_cast<char *>(workspace_of(cuda, &computation, layout.bytes));
+    return windowed_async(computation.request.permutation, width_of(computation), out,
+                          list + layout.list, cuda->stream);
 }
 
 shuf_status launch_timed(Cuda *cuda, const shuf__computation *computation, const shuf__block *block,
@@ -133,7 +166,8 @@ shuf_status launch_timed(Cuda *cuda, const shuf__computation *computation, const
     void *const out = find_target(cuda, computation, block);
     cudaError_t e = cudaSuccess;
     SHUF__STEP(e, "recording an event", cudaEventRecord(cuda->start, cuda->stream));
-    SHUF__STEP(e, "launching the kernels", compute_async(cuda, *computation, out, &cancelled));
+    SHUF__STEP(e, "launching the kernels",
+               compute_async(cuda, *computation, *block, out, &cancelled));
     SHUF__STEP(e, "recording an event", cudaEventRecord(cuda->stop, cuda->stream));
     if (e == cudaSuccess && !cancelled)
         return SHUF_OK;
@@ -229,13 +263,11 @@ shuf__workspace cuda_workspace(const shuf__backend *backend, const shuf__request
     const auto *cuda = reinterpret_cast<const Cuda *>(backend);
     if ((moves || plans) && host)
         return shuf__host_workspace(cuda->threads, request);
-    if (!moves && !plans && !host)
-        return {kind, 0, 0};
     if (moves)
         return {SHUF__MEMORY_CUDA_PRIVATE, shuffle_best_bytes(request->shuffle), 0};
     if (plans)
         return plan_workspace(cuda, *request);
-    const uint64_t bytes = shuf__request_shape(request).bytes;
+    const uint64_t bytes = Layout(*request, kind).bytes;
     const uint64_t needed = bytes > staging_bytes ? bytes : 0;
     return {SHUF__MEMORY_CUDA_PRIVATE, needed, needed};
 }

@@ -8,6 +8,7 @@
 #include "cuda_library.h"
 #include "shuffle.cuh"
 #include "tuning.cuh"
+#include "windowed.cuh"
 
 #include <cinttypes>
 
@@ -119,6 +120,8 @@ shuf_status scratch_bytes(const shuf__request *request, size_t *bytes, shuf__err
     *bytes = 0;
     switch (request->kind) {
     case SHUF__PERMUTATION:
+        if (request->permutation.window)
+            *bytes = windowed_bytes(request->permutation, shuf__dtype_bytes(request->dtype));
         return scans(request) ? scan_bytes(request->permutation, bytes, error) : SHUF_OK;
     case SHUF__SHUFFLE:
         if (scans(request))
@@ -173,6 +176,8 @@ cudaError_t queue(const shuf__request &request, int device, const void *in, void
         return draw(request, device, out, stream);
     if (request.kind == SHUF__SHUFFLE)
         return move(computation, in, out, scratch, stream);
+    if (request.permutation.window)
+        return windowed_async(request.permutation, width_of(computation), out, scratch, stream);
     return permute_async(local_scratch(scratch), computation, out, stream, &cancelled);
 }
 
@@ -208,6 +213,11 @@ shuf_status look_up(const shuf__request *request, unsigned width, const void *at
 {
     OnDevice on;
     int device = 0;
+    if (request->look_up.permutation.window)
+        return shuf__fail(
+            error, SHUF_INVALID,
+            "window: a GPU looks up only uniform permutations; expected 0, or look-ups "
+            "by the host");
     if (scans(request))
         return shuf__fail(error, SHUF_INVALID,
                           "algorithm: a GPU looks up only primefold; expected it, or a daemon");

@@ -4,10 +4,7 @@
  */
 #include "permute.cuh"
 
-#include "fold16.cuh"
-#include "fold32.cuh"
-#include "fold64.cuh"
-#include "fold_rows.cuh"
+#include "fold_keys.cuh"
 #include "tuning.cuh"
 
 namespace shuf
@@ -17,10 +14,8 @@ namespace
 {
 
 /* The rows of a launch, as the blocks need them to compute the keys. */
-struct Batch {
-    shuf_primefold_shape shape;
-    shuf_key key;
-    uint64_t epoch, rows;
+struct Batch : RowKeys {
+    uint64_t rows;
     uint32_t rows_a_block;
     uint32_t groups;                     /* of a short row */
     uint32_t rows_a_turn, groups_a_turn; /* from a thread's group to its next */
@@ -29,53 +24,6 @@ struct Batch {
 
 /* The number of tiles of a long row that a block computes. */
 template <typename Form> constexpr uint32_t fold_turns = tuning::fold_turns / Form::groups;
-
-template <typename Form> constexpr bool is_small = false;
-template <int Maps> constexpr bool is_small<Fold16<Maps, true>> = true;
-
-/* The batch's shape. It tells the compiler the properties that follow from Form and Maps. */
-template <typename Form, int Maps>
-__device__ __forceinline__ shuf_primefold_shape shape_of(const Batch &batch)
-{
-    shuf_primefold_shape shape = batch.shape;
-    shape.maps = Maps;
-    if (is_small<Form>)
-        shape.p = static_cast<uint16_t>(shape.p);
-    else if (shuf_primefold_is_small(&shape))
-        __builtin_unreachable();
-    return shape;
-}
-
-template <typename Form, int Maps>
-constexpr uint32_t key_blocks = ((is_small<Form> ? 2 : 4) * Maps + 7) / 8;
-
-/* Computes the key words of some rows, then their maps. The threads of a block share this work.
- * `words` is scratch memory for the key words. */
-template <typename Form, int Maps>
-__device__ __forceinline__ void make_rows_here(const Form &f, const Batch &batch, uint64_t first,
-                                               uint32_t rows, uint32_t *words,
-                                               typename Form::Row *keys)
-{
-    constexpr uint32_t blocks = key_blocks<Form, Maps>;
-    const shuf_primefold_shape shape = shape_of<Form, Maps>(batch);
-#pragma unroll 1
-    for (uint32_t k = threadIdx.x; k < rows * blocks; k += fold_threads)
-        shuf_key_words_for(shape.n, batch.key, batch.epoch + first + k / blocks,
-                           SHUF_PURPOSE_PRIMEFOLD, k % blocks, words + 8 * k);
-    __syncthreads();
-#pragma unroll 1
-    for (uint32_t k = threadIdx.x; k < rows * Maps; k += fold_threads) {
-        const uint32_t row = k / Maps, r = k % Maps;
-        shuf_primefold_map map = shuf_primefold_map_of(&shape, words + 8 * blocks * row, r);
-        if (r > 0)
-            shuf_primefold_strengthen(&shape, &map, 1);
-        f.set_there(keys[row], r, map);
-        if (r == 0)
-            f.set_addend_there(keys[row],
-                               shuf_primefold_addend_of(&shape, words + 8 * blocks * row));
-    }
-    __syncthreads();
-}
 
 /* Groups that must be repaired. The block does this after all other groups, because the repair of a
  * few values would delay whole warps. */
@@ -255,35 +203,16 @@ cudaError_t exchange(const shuf__permutation &p, const shuf_primefold_shape &sha
     return cudaGetLastError();
 }
 
-template <int Maps, typename Out>
-cudaError_t small_rows(const shuf__permutation &p, const shuf_primefold_shape &shape, void *out,
-                       cudaStream_t stream)
-{
-    return many_rows<Fold16<Maps, true>, Maps, Out>(p, shape, out, stream);
-}
-
 template <typename Out>
 cudaError_t start(const shuf__permutation &p, const shuf_primefold_shape &shape, void *out,
                   cudaStream_t stream)
 {
     if (shape.maps == 0)
         return exchange<Out>(p, shape, out, stream);
-#define SMALL(k) small_rows<SHUF_PRIMEFOLD_MAPS_SMALL_##k, Out>(p, shape, out, stream)
-#define LARGE(form, k)                                                                  \
-    many_rows<form<SHUF_PRIMEFOLD_MAPS_LARGE_##k>, SHUF_PRIMEFOLD_MAPS_LARGE_##k, Out>( \
-        p, shape, out, stream)
-    if (shuf_primefold_is_small(&shape))
-        return shape.bits <= 9    ? SMALL(9)
-               : shape.bits <= 10 ? SMALL(10)
-               : shape.bits <= 13 ? SMALL(13)
-                                  : SMALL(16);
-    const unsigned n_bits = shuf__bits(shape.n - 1);
-    if (n_bits <= SHUF_PRIMEFOLD_MEDIUM_BITS)
-        return LARGE(Fold32, 21);
-    /* FoldDouble is not used, because its keys would need divisions in double precision here. */
-    return shape.p >> 31 == 0 ? LARGE(Fold32, 62) : LARGE(Fold64, 62);
-#undef SMALL
-#undef LARGE
+    return with_row_form(shape, [&](auto *form, auto maps) {
+        using Form = std::remove_pointer_t<decltype(form)>;
+        return many_rows<Form, decltype(maps)::value, Out>(p, shape, out, stream);
+    });
 }
 
 } // namespace

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See windowed.cuh. The orders within windows are rows of `primefold`, and a block computes a part
+ * of a window. A first kernel makes a list, in scratch memory: how far the order of the chunks
+ * moves each chunk of a window. From it a thread gets the record of a number of its window.
+ *
+ * All windows have the same size, except the last one and that of the last chunk. These two have
+ * launches of their own.
+ */
+#include "windowed.cuh"
+
+#include "fold_keys.cuh"
+#include "host/primefold_shape.h"
+#include "permute.cuh"
+#include "shuf/windowed.h"
+
+#include <algorithm>
+
+namespace shuf
+{
+
+namespace
+{
+
+constexpr uint32_t part_turns = 8; /* groups of a thread */
+
+/* The windows of a launch. */
+struct Windows {
+    uint64_t first, records; /* the position of the first window's first record; of each window */
+    uint64_t offset, stride, count; /* the requested values of the row */
+    uint64_t chunk, chunks;         /* records of a chunk; chunks of a window in the list */
+    uint64_t gap_at, gap;           /* as in shuf_window */
+    uint64_t one, leap;             /* distances, as in Rows */
+    uint32_t multiplier, shift;     /* of x / chunk for x < 2^31 (host/windowed.h); 0: not narrow */
+    uint32_t parts;                 /* blocks of a window */
+    uint64_t base;                  /* values of the rows before */
+
+    /* The number of the first requested value at `position` or later. */
+    __device__ __forceinline__ uint64_t value_at(uint64_t position) const
+    {
+        const uint64_t i = position <= offset ? 0 : (position - offset + stride - 1) / stride;
+        return i < count ? i : count;
+    }
+};
+
+template <typename Out> struct Target {
+    const Windows &w;
+    const Out *moves; /* of the window */
+    Out *out;         /* of the row */
+
+    /* A number of 32 bits stays one: only a window with a later chunk has a gap. */
+    template <typename Word> __device__ __forceinline__ Out record(Word number) const
+    {
+        const Word x = number + (number >= w.gap_at ? static_cast<Word>(w.gap) : 0);
+        const uint64_t k = w.multiplier
+                               ? (uint64_t{static_cast<uint32_t>(x)} * w.multiplier) >> w.shift
+                               : x / w.chunk;
+        return static_cast<Out>(x) + __ldg(moves + k);
+    }
+};
+
+/* Turns the order of the chunks into the list. Each window has `chunks` of them. */
+template <typename Out>
+__global__ void make_moves(Out *moves, uint64_t all, uint64_t chunks, uint64_t chunk)
+{
+    const uint64_t i = uint64_t{blockIdx.x} * fold_threads + threadIdx.x;
+    if (i < all)
+        moves[i] = static_cast<Out>((moves[i] - i % chunks) * chunk);
+}
+
+template <typename Form, typename Out>
+__device__ __forceinline__ void put_one(const Form &f, const typename Form::Row &keys,
+                                        const Target<Out> &to, uint64_t first, uint64_t i)
+{
+    const uint64_t position = to.w.offset + i * to.w.stride - first;
+    to.out[i] = to.record(cycle_walk(f, keys, position));
+}
+
+template <typename Form, int Maps, typename Out>
+__global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
+    fold_windows(__grid_constant__ const Form f, __grid_constant__ const RowKeys of,
+                 __grid_constant__ const Windows w, const Out *moves, Out *out)
+{
+    using Word = typename Form::Word;
+    __shared__ typename Form::Row keys;
+    __shared__ uint32_t words[8 * key_blocks<Form, Maps>];
+    const uint64_t window = blockIdx.x / w.parts, part = blockIdx.x % w.parts;
+    const uint64_t first = w.first + window * w.records;
+    const uint64_t begin = w.value_at(first), end = w.value_at(first + w.records);
+    const uint64_t aligned = begin + (group - (w.base + begin) % group) % group;
+    const uint64_t from = aligned + part * (fold_threads * group * part_turns);
+    if (part > 0 && from >= end)
+        return;
+    make_rows_here<Form, Maps>(f, of, window, 1, words, &keys);
+    const Target<Out> to = {w, moves + window * w.chunks, out};
+    if (part == 0 && begin + threadIdx.x < aligned && begin + threadIdx.x < end)
+        put_one(f, keys, to, first, begin + threadIdx.x);
+    const Word one = f.step_there(keys, w.one), leap = f.step_there(keys, w.leap);
+    uint64_t i = from + threadIdx.x * group;
+    if (i >= end)
+        return;
+    Word start = f.start(keys, w.offset + i * w.stride - first);
+#pragma unroll 1
+    for (uint32_t turn = 0; turn < part_turns && i < end; turn++, i += fold_threads * group) {
+        Word x[1][group];
+        uint32_t met = 0;
+        spread(f, start, one, x[0]);
+        start = f.add(start, leap);
+        f.evaluate_unchecked(keys, x, met);
+        uint32_t again = finished(f, met, x[0]) ? 0 : unfinished(f, met, x[0]);
+        Out value[group];
+#pragma unroll
+        for (int c = 0; c < group; c++)
+            value[c] = again >> c & 1 ? 0 : to.record(x[0][c]);
+        if (i + group <= end)
+            store_group(out + i, value);
+        else
+            put_some(out + i, value, end - i);
+#pragma unroll 1
+        for (; again != 0; again &= again - 1) {
+            const uint64_t at = i + (__ffs(static_cast<int>(again)) - 1);
+            if (at < end)
+                put_one(f, keys, to, first, at);
+        }
+    }
+}
+
+/* Windows of few records: a block computes one, by the exchanges of its row. */
+template <typename Out>
+__global__ void __launch_bounds__(32)
+    exchange_windows(__grid_constant__ const RowKeys of, __grid_constant__ const Windows w,
+                     const Out *moves, Out *out)
+{
+    __shared__ uint8_t with[SHUF_PRIMEFOLD_EXACT], value[SHUF_PRIMEFOLD_EXACT];
+    const auto n = static_cast<uint32_t>(of.shape.n);
+    const uint64_t window = blockIdx.x, first = w.first + window * w.records;
+    const uint64_t begin = w.value_at(first), end = w.value_at(first + w.records);
+    for (uint32_t block = threadIdx.x; 8 * block < n; block += 32) {
+        uint32_t word[8];
+        shuf_key_words_for(n, of.key, of.epoch + window, SHUF_PURPOSE_PRIMEFOLD, block, word);
+        for (uint32_t k = 8 * block; k < 8 * block + 8 && k < n; k++) {
+            with[k] = shuf_primefold_exchange(word[k % 8], k);
+            value[k] = static_cast<uint8_t>(k);
+        }
+    }
+    __syncwarp();
+    if (threadIdx.x == 0)
+        for (uint32_t k = n; k-- > 1;) {
+            const uint8_t kept = value[k];
+            value[k] = value[with[k]];
+            value[with[k]] = kept;
+        }
+    __syncwarp();
+    const Target<Out> to = {w, moves + window * w.chunks, out};
+    for (uint64_t i = begin + threadIdx.x; i < end; i += 32)
+        out[i] = to.record(uint32_t{value[w.offset + i * w.stride - first]});
+}
+
+template <typename Out> __global__ void put_value(Out *at, Out value)
+{
+    *at = value;
+}
+
+/* ---- The host ---- */
+
+/* One row of a computation. */
+struct Row {
+    shuf_windowed order;
+    uint64_t offset, stride, count; /* without a value that wraps around */
+    uint64_t from, to;              /* the windows with requested values */
+    uint64_t base;                  /* values of the rows before */
+};
+
+/* The values that do not wrap: all, or all but the last. */
+uint64_t straight(const shuf__permutation &p)
+{
+    const shuf__slice slice = shuf__slice_make(&p);
+    return p.count - (shuf__slice_wraps(&slice) ? 1 : 0);
+}
+
+/* The windows with values: their numbers do not depend on the key, except near the last chunk. So
+ * these are one more at each end. */
+void find_windows(const shuf__permutation &p, uint64_t *from, uint64_t *to)
+{
+    const shuf_windows sizes = shuf_windows_of(p.n, p.chunk, p.window);
+    const uint64_t records = p.chunk * p.window, count = straight(p);
+    const uint64_t last = p.offset + (count ? count - 1 : 0) * p.stride;
+    *from = p.offset / records;
+    *to = std::min(sizes.windows, (last + sizes.gap) / records + 1);
+}
+
+uint64_t slots_of(const shuf__permutation &p)
+{
+    uint64_t from, to;
+    const shuf_windows sizes = shuf_windows_of(p.n, p.chunk, p.window);
+    find_windows(p, &from, &to);
+    return std::min(sizes.chunks, to * p.window) - from * p.window;
+}
+
+template <typename Out>
+cudaError_t list_moves(const shuf__permutation &p, const Row &row, Out *moves, cudaStream_t stream)
+{
+    shuf_key of_chunks, of_windows;
+    const uint64_t slots = slots_of(p);
+    shuf__permutation chunks{};
+    shuf_windowed_keys(&row.order.sizes, shuf__permutation_key(&p), p.epoch, &of_chunks,
+                       &of_windows);
+    chunks.n = row.order.sizes.chunks;
+    chunks.seed = of_chunks.word[0];
+    chunks.seed_high = of_chunks.word[1];
+    chunks.rows = chunks.stride = 1;
+    chunks.offset = row.from * p.window;
+    chunks.count = slots;
+    chunks.algorithm = SHUF_ALGORITHM_PRIMEFOLD;
+    const cudaError_t e = primefold_async(chunks, sizeof(Out), moves, nullptr, stream);
+    if (e != cudaSuccess)
+        return e;
+    make_moves<<<blocks_for(slots, fold_threads), fold_threads, 0, stream>>>(moves, slots, p.window,
+                                                                             p.chunk);
+    return cudaGetLastError();
+}
+
+/* The windows `from` to `to` - 1, which all have as many records. */
+template <typename Out>
+cudaError_t equal_windows(const shuf__permutation &p, const Row &row, uint64_t from, uint64_t to,
+                          const Out *moves, Out *out, cudaStream_t stream)
+{
+    const shuf_window window = shuf_windowed_window(&row.order, from);
+    const shuf_primefold_shape shape = shuf__primefold_shape(window.count);
+    RowKeys of{};
+    of.shape = shape;
+    of.key = row.order.key;
+    of.epoch = from;
+    Windows w{};
+    w.first = window.first;
+    w.records = window.count;
+    w.offset = row.offset;
+    w.stride = row.stride;
+    w.count = row.count;
+    w.chunk = p.chunk;
+    w.chunks = p.window;
+    w.gap_at = window.gap_at;
+    w.gap = window.gap;
+    w.base = row.base;
+    if (window.count + window.gap < uint64_t{1} << 31) {
+        w.shift = 31 + shuf__bits(p.chunk - 1);
+        w.multiplier = static_cast<uint32_t>((uint64_t{1} << w.shift) / p.chunk + 1);
+    }
+    const Out *const list = moves + (from - row.from) * p.window;
+    if (shape.maps == 0) {
+        exchange_windows<<<static_cast<unsigned>(to - from), 32, 0, stream>>>(of, w, list, out);
+        return cudaGetLastError();
+    }
+    return with_row_form(shape, [&](auto *form, auto maps) {
+        using Form = std::remove_pointer_t<decltype(form)>;
+        const uint64_t most = std::min((window.count - 1) / row.stride + 1, row.count);
+        w.one = Form::distance(row.stride, 1, shape.p);
+        w.leap = Form::distance(row.stride, fold_threads * group, shape.p);
+        w.parts = blocks_for(most + group, fold_threads * group * part_turns);
+        fold_windows<Form, decltype(maps)::value>
+            <<<static_cast<unsigned>((to - from) * w.parts), fold_threads, 0, stream>>>(
+                Form(shape), of, w, list, out);
+        return cudaGetLastError();
+    });
+}
+
+template <typename Out>
+cudaError_t one_row(const shuf__permutation &p, const Row &row, Out *moves, Out *out,
+                    cudaStream_t stream)
+{
+    const shuf_windows &sizes = row.order.sizes;
+    const uint64_t odd[2] = {sizes.gap ? row.order.last_slot / p.window : sizes.windows,
+                             sizes.chunks % p.window ? sizes.windows - 1 : sizes.windows};
+    cudaError_t e = list_moves(p, row, moves, stream);
+    for (uint64_t from = row.from, to; from < row.to && e == cudaSuccess; from = to) {
+        to = row.to;
+        for (uint64_t j : odd)
+            if (j == from)
+                to = from + 1;
+            else if (j > from && j < to)
+                to = j;
+        e = equal_windows(p, row, from, to, moves, out, stream);
+    }
+    return e;
+}
+
+/* The last value of a padded shard may wrap around to the front. */
+template <typename Out>
+cudaError_t put_wrapped(const shuf__permutation &p, const Row &row, Out *out, cudaStream_t stream)
+{
+    const shuf__slice slice = shuf__slice_make(&p);
+    if (!shuf__slice_wraps(&slice))
+        return cudaSuccess;
+    const uint64_t position = shuf__slice_position(&slice, p.count - 1);
+    put_value<<<1, 1, 0, stream>>>(out + p.count - 1,
+                                   static_cast<Out>(shuf_windowed_forward(&row.order, position)));
+    return cudaGetLastError();
+}
+
+template <typename Out>
+cudaError_t all_rows(const shuf__permutation &p, Out *out, Out *moves, cudaStream_t stream)
+{
+    const shuf_windows sizes = shuf_windows_of(p.n, p.chunk, p.window);
+    cudaError_t e = cudaSuccess;
+    shuf__permutation one = p;
+    for (uint64_t r = 0; r < p.rows && e == cudaSuccess; r++) {
+        one.epoch = p.epoch + r;
+        Row row{};
+        row.order = shuf_windowed_make(&sizes, shuf__permutation_key(&p), one.epoch);
+        row.offset = p.offset;
+        row.stride = p.stride;
+        row.count = straight(p);
+        row.base = r * p.count;
+        find_windows(p, &row.from, &row.to);
+        if (row.count > 0)
+            e = one_row(one, row, moves, out + r * p.count, stream);
+        if (e == cudaSuccess)
+            e = put_wrapped(one, row, out + r * p.count, stream);
+    }
+    return e;
+}
+
+} // namespace
+
+uint64_t windowed_bytes(const shuf__permutation &p, unsigned width)
+{
+    return slots_of(p) * width;
+}
+
+cudaError_t windowed_async(const shuf__permutation &p, unsigned width, void *out, void *scratch,
+                           cudaStream_t stream)
+{
+    if (width == 4)
+        return all_rows(p, static_cast<uint32_t *>(out), static_cast<uint32_t *>(scratch), stream);
+    return all_rows(p, static_cast<uint64_t *>(out), static_cast<uint64_t *>(scratch), stream);
+}
+
+} // namespace shuf
