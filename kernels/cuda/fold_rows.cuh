@@ -158,6 +158,23 @@ __device__ __forceinline__ void put_group(Out *out, const Word (&x)[group])
     store_group(out, value);
 }
 
+/* The same, called by all threads of a warp for neighbouring groups. Two threads exchange half of
+ * their 64-bit values, so that together they write whole sectors of 32 bytes in each store. */
+template <typename Word, typename Out>
+__device__ __forceinline__ void put_groups(Out *out, const Word (&x)[group])
+{
+    if constexpr (sizeof(Out) == sizeof(uint64_t)) {
+        const bool odd = threadIdx.x & 1;
+        const Word from_0 = __shfl_xor_sync(0xffffffff, odd ? x[0] : x[2], 1);
+        const Word from_1 = __shfl_xor_sync(0xffffffff, odd ? x[1] : x[3], 1);
+        auto *const first = reinterpret_cast<ulonglong2 *>(odd ? out - 2 : out);
+        first[0] = make_ulonglong2(odd ? from_0 : x[0], odd ? from_1 : x[1]);
+        first[2] = make_ulonglong2(odd ? x[2] : from_0, odd ? x[3] : from_1);
+    } else {
+        put_group(out, x);
+    }
+}
+
 /* Stores single values: near a row's end, or if rows do not begin at multiples of 16 bytes. */
 template <typename Word, typename Out>
 __device__ __forceinline__ void put_some(Out *out, const Word (&x)[group], uint64_t left)
@@ -333,7 +350,7 @@ __device__ __forceinline__ Again tile_of_row(const Form &f, const typename Form:
     if (at - threadIdx.x * group + Groups * group_stride <= part.whole) {
 #pragma unroll
         for (int g = 0; g < Groups; g++)
-            put_group(out + g * group_stride, x[g]);
+            put_groups(out + g * group_stride, x[g]);
     } else {
 #pragma unroll
         for (int g = 0; g < Groups; g++) {

@@ -76,6 +76,34 @@ __device__ __forceinline__ void put_one(const Form &f, const typename Form::Row 
     to.out[i] = to.record(cycle_walk(f, keys, position));
 }
 
+/* Stores the records of a group. Values that failed a check are computed again. */
+template <typename Form, typename Out>
+__device__ __forceinline__ void put_window_group(const Form &f, const typename Form::Row &keys,
+                                                 const Target<Out> &to, uint64_t first, uint64_t i,
+                                                 uint64_t end, bool right,
+                                                 const typename Form::Word (&x)[group])
+{
+    uint32_t again = right ? 0 : (1u << group) - 1;
+    if (!f.is_below(f.most(x)))
+#pragma unroll
+        for (int c = 0; c < group; c++)
+            again |= x[c] >= f.n ? 1u << c : 0;
+    Out value[group];
+#pragma unroll
+    for (int c = 0; c < group; c++)
+        value[c] = again >> c & 1 ? 0 : to.record(x[c]);
+    if (i - threadIdx.x % 32 * group + 32 * group <= end)
+        put_groups(to.out + i, value);
+    else if (i < end)
+        put_some(to.out + i, value, end - i);
+#pragma unroll 1
+    for (; again != 0; again &= again - 1) {
+        const uint64_t at = i + (__ffs(static_cast<int>(again)) - 1);
+        if (at < end)
+            put_one(f, keys, to, first, at);
+    }
+}
+
 template <typename Form, int Maps, typename Out>
 __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
     fold_windows(__grid_constant__ const Form f, __grid_constant__ const RowKeys of,
@@ -96,32 +124,26 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
     if (part == 0 && begin + threadIdx.x < aligned && begin + threadIdx.x < end)
         put_one(f, keys, to, first, begin + threadIdx.x);
     const Word one = f.step_there(keys, w.one), leap = f.step_there(keys, w.leap);
+    constexpr int groups = Form::groups;
+    constexpr uint64_t far = fold_threads * group;
     uint64_t i = from + threadIdx.x * group;
     if (i >= end)
         return;
     Word start = f.start(keys, w.offset + i * w.stride - first);
 #pragma unroll 1
-    for (uint32_t turn = 0; turn < part_turns && i < end; turn++, i += fold_threads * group) {
-        Word x[1][group];
+    for (uint32_t turn = 0; turn < part_turns && i < end; turn += groups, i += groups * far) {
+        Word x[groups][group];
         uint32_t met = 0;
-        spread(f, start, one, x[0]);
-        start = f.add(start, leap);
-        f.evaluate_unchecked(keys, x, met);
-        uint32_t again = finished(f, met, x[0]) ? 0 : unfinished(f, met, x[0]);
-        Out value[group];
 #pragma unroll
-        for (int c = 0; c < group; c++)
-            value[c] = again >> c & 1 ? 0 : to.record(x[0][c]);
-        if (i + group <= end)
-            store_group(out + i, value);
-        else
-            put_some(out + i, value, end - i);
-#pragma unroll 1
-        for (; again != 0; again &= again - 1) {
-            const uint64_t at = i + (__ffs(static_cast<int>(again)) - 1);
-            if (at < end)
-                put_one(f, keys, to, first, at);
+        for (int g = 0; g < groups; g++) {
+            spread(f, start, one, x[g]);
+            start = f.add(start, leap);
         }
+        f.evaluate_unchecked(keys, x, met);
+        const bool right = f.in_range(met); /* holds for all groups */
+#pragma unroll
+        for (int g = 0; g < groups; g++)
+            put_window_group(f, keys, to, first, i + g * far, end, right, x[g]);
     }
 }
 
