@@ -76,32 +76,78 @@ __device__ __forceinline__ void put_one(const Form &f, const typename Form::Row 
     to.out[i] = to.record(cycle_walk(f, keys, position));
 }
 
-/* Stores the records of a group. Values that failed a check are computed again. */
+/* The values of a warp that must be computed again. The warp computes 32 at a time, one in each
+ * lane, because one alone would take as long. */
+template <typename Form, typename Out> struct Again {
+    static constexpr uint32_t lanes = 32;
+
+    struct List {
+        uint32_t count, value[lanes * (1 + group * Form::groups)]; /* relative to `from` */
+    };
+
+    const Form &f;
+    const typename Form::Row &keys;
+    const Target<Out> &to;
+    uint64_t first, from; /* the position of the window; a value of the row */
+    List &list;
+
+    __device__ __forceinline__ void start()
+    {
+        if (threadIdx.x % lanes == 0)
+            list.count = 0;
+        __syncwarp();
+    }
+
+    /* Computes the last values of the list, at most one for each lane. */
+    __device__ __forceinline__ void finish()
+    {
+        const uint32_t lane = threadIdx.x % lanes, count = list.count;
+        const uint32_t kept = count > lanes ? count - lanes : 0;
+        __syncwarp();
+        if (lane == 0)
+            list.count = kept;
+        if (kept + lane < count)
+            put_one(f, keys, to, first, from + list.value[kept + lane]);
+        __syncwarp();
+    }
+
+    /* All lanes call it. `which` has a bit for each value of this lane's group at `at`. */
+    __device__ __forceinline__ void take(uint32_t at, uint32_t which)
+    {
+        if (!__any_sync(0xffffffff, which != 0))
+            return;
+#pragma unroll 1
+        for (; which != 0; which &= which - 1)
+            list.value[shared_count(list.count)] = at + __ffs(static_cast<int>(which)) - 1;
+        __syncwarp();
+    }
+};
+
+/* Stores the records of a group, and returns a bit for each value that failed a check. */
 template <typename Form, typename Out>
-__device__ __forceinline__ void put_window_group(const Form &f, const typename Form::Row &keys,
-                                                 const Target<Out> &to, uint64_t first, uint64_t i,
-                                                 uint64_t end, bool right,
-                                                 const typename Form::Word (&x)[group])
+__device__ __forceinline__ uint32_t put_window_group(const Form &f, const Target<Out> &to,
+                                                     uint64_t i, uint64_t end, bool right,
+                                                     typename Form::Word (&x)[group])
 {
     uint32_t again = right ? 0 : (1u << group) - 1;
-    if (!f.is_below(f.most(x)))
+    if (!right || !f.is_below(f.most(x)))
 #pragma unroll
-        for (int c = 0; c < group; c++)
+        for (int c = 0; c < group; c++) {
             again |= x[c] >= f.n ? 1u << c : 0;
+            x[c] = x[c] >= f.n ? 0 : x[c];
+        }
     Out value[group];
 #pragma unroll
     for (int c = 0; c < group; c++)
-        value[c] = again >> c & 1 ? 0 : to.record(x[c]);
-    if (i - threadIdx.x % 32 * group + 32 * group <= end)
+        value[c] = to.record(x[c]);
+    if (i - threadIdx.x % 32 * group + 32 * group <= end) {
         put_groups(to.out + i, value);
-    else if (i < end)
-        put_some(to.out + i, value, end - i);
-#pragma unroll 1
-    for (; again != 0; again &= again - 1) {
-        const uint64_t at = i + (__ffs(static_cast<int>(again)) - 1);
-        if (at < end)
-            put_one(f, keys, to, first, at);
+        return again;
     }
+    if (i >= end)
+        return 0;
+    put_some(to.out + i, value, end - i);
+    return end - i < group ? again & ((1u << (end - i)) - 1) : again;
 }
 
 template <typename Form, int Maps, typename Out>
@@ -125,13 +171,15 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
         put_one(f, keys, to, first, begin + threadIdx.x);
     const Word one = f.step_there(keys, w.one), leap = f.step_there(keys, w.leap);
     constexpr int groups = Form::groups;
-    constexpr uint64_t far = fold_threads * group;
-    uint64_t i = from + threadIdx.x * group;
-    if (i >= end)
-        return;
-    Word start = f.start(keys, w.offset + i * w.stride - first);
+    constexpr uint32_t far = fold_threads * group;
+    __shared__ typename Again<Form, Out>::List list[fold_threads / 32];
+    Again<Form, Out> rest{f, keys, to, first, from, list[threadIdx.x / 32]};
+    rest.start();
+    const uint64_t values = end > from ? end - from : 0;
+    uint32_t at = threadIdx.x * group; /* relative to `from` */
+    Word start = f.start(keys, w.offset + (from + at) * w.stride - first);
 #pragma unroll 1
-    for (uint32_t turn = 0; turn < part_turns && i < end; turn += groups, i += groups * far) {
+    for (uint32_t turn = 0; turn < part_turns && turn * far < values; turn += groups) {
         Word x[groups][group];
         uint32_t met = 0;
 #pragma unroll
@@ -143,8 +191,12 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
         const bool right = f.in_range(met); /* holds for all groups */
 #pragma unroll
         for (int g = 0; g < groups; g++)
-            put_window_group(f, keys, to, first, i + g * far, end, right, x[g]);
+            rest.take(at + g * far, put_window_group(f, to, from + at + g * far, end, right, x[g]));
+        at += groups * far;
+        while (rest.list.count >= rest.lanes)
+            rest.finish();
     }
+    rest.finish();
 }
 
 /* Windows of few records: a block computes one, by the exchanges of its row. */
