@@ -15,7 +15,7 @@ import sys
 import cffi
 
 SHIM = pathlib.Path(__file__).with_name("shim.h")
-INLINE_TYPES = "shuf_primefold|shuf_stream"  # of libshuf's inline headers, which cffi does not read
+INLINE_TYPES = "shuf_stream"  # of libshuf's inline headers, which cffi does not read
 
 # The part of shuf.h that Python uses.
 DECLARATIONS = """
@@ -23,6 +23,7 @@ typedef int... shuf_status;
 typedef int... shuf_dtype;
 
 #define SHUF_OK ...
+#define SHUF_DEVICE ...
 #define SHUF_NO_DAEMON ...
 #define SHUF_VIEW_SLICE ...
 #define SHUF_VIEW_SHARD ...

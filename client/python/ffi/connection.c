@@ -5,20 +5,15 @@
  * list until the lock is free, and the thread that releases the lock gives it back. One small lease
  * waits for the next call, which gives it back in the same round trip.
  */
+#include "call.h"
 #include "shim.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
-enum {
-    SMALL = 1 << 20, /* bytes of a lease that may wait for the next call */
-    TEXT = 512,      /* as libshuf's messages */
-    ASK_MS = 100,
-};
+enum { SMALL = 1 << 20 }; /* bytes of a lease that may wait for the next call */
 
 struct shufpy_connection {
     shuf *handle;
@@ -28,75 +23,6 @@ struct shufpy_connection {
     atomic_size_t references;      /* of Python's object, and of each lease that has not ended */
     atomic_bool is_closing;
 };
-
-static _Thread_local struct {
-    int status;
-    char text[TEXT];
-} last; /* the failure of this thread's last call */
-
-static _Thread_local struct {
-    bool is_running;   /* Python can raise the exception of a signal handler after this call */
-    bool has_raised;   /* a signal handler has raised an exception */
-    uint64_t asked_ms; /* the time when Python last ran its signal handlers */
-} call;
-
-int shufpy_status(void)
-{
-    return last.status;
-}
-
-const char *shufpy_message(void)
-{
-    return last.text;
-}
-
-static int fail(int status, const char *text)
-{
-    last.status = status;
-    snprintf(last.text, sizeof last.text, "%s", text);
-    return status;
-}
-
-/* ---- Signals ------------------------------------------------------------------- */
-
-bool shufpy_run_signal_handlers(void); /* in _interrupt.py */
-
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-/* The thread can run Python's signal handlers from now on. Python has just run them. */
-static void begin_interruptible(void)
-{
-    call.is_running = true;
-    call.has_raised = false;
-    call.asked_ms = now_ms();
-}
-
-/* Python runs its handlers here, because the call may last for hours. libshuf asks often, but
- * Python needs its global lock to answer. So Python is asked only after a signal, and each ASK_MS.
- * The release of a lease by Python's garbage collection cannot raise an exception. So it ends, and
- * Python runs the handlers after it. */
-static bool is_interrupted(void)
-{
-    const bool by_signal = errno == EINTR;
-    if (!call.is_running)
-        return by_signal;
-    if (!by_signal && now_ms() - call.asked_ms < ASK_MS)
-        return false;
-    const bool has_raised = shufpy_run_signal_handlers();
-    begin_interruptible(); /* a handler may have used another connection */
-    call.has_raised = has_raised;
-    return has_raised;
-}
-
-void shufpy_watch_signals(void)
-{
-    shuf_set_interrupt(is_interrupted);
-}
 
 /* ---- The end of leases ------------------------------------------------------- */
 
@@ -198,11 +124,11 @@ shufpy_connection *shufpy_new(void)
 
 int shufpy_connect(shufpy_connection *c, const char *socket, unsigned reconnect_ms)
 {
-    begin_interruptible();
+    shufpy__begin_interruptible();
     const shuf_status status = shuf_connect(&c->handle, socket);
-    call.is_running = false;
+    shufpy__end_interruptible();
     if (status != SHUF_OK)
-        return fail((int)status, shuf_message(c->handle));
+        return shufpy__fail((int)status, shuf_message(c->handle));
     shuf_set_reconnect(c->handle, reconnect_ms);
     return SHUF_OK;
 }
@@ -237,24 +163,24 @@ void shufpy_disconnect(shufpy_connection *c)
 static bool lock(shufpy_connection *c)
 {
     if (pthread_mutex_lock(&c->lock) == EDEADLK) {
-        fail(SHUF_BUSY, "client: this signal handler interrupts a call of the client; expected "
-                        "another client, from shufd.connect()");
+        shufpy__fail(SHUF_BUSY, "client: this signal handler interrupts a call of the client; "
+                                "expected another client, from shufd.connect()");
         return false;
     }
     if (!atomic_load(&c->is_closing)) {
-        begin_interruptible();
+        shufpy__begin_interruptible();
         return true;
     }
     pthread_mutex_unlock(&c->lock);
-    fail(SHUFPY_CLOSED, "client: it is closed; expected one that is open");
+    shufpy__fail(SHUFPY_CLOSED, "client: it is closed; expected one that is open");
     return false;
 }
 
 static int unlock(shufpy_connection *c, int status)
 {
     if (status != SHUF_OK)
-        fail(status, shuf_message(c->handle));
-    call.is_running = false;
+        shufpy__fail(status, shuf_message(c->handle));
+    shufpy__end_interruptible();
     pthread_mutex_unlock(&c->lock);
     if (atomic_load(&c->ended) || atomic_load(&c->is_closing))
         drain(c);
@@ -266,7 +192,7 @@ static bool begin(shufpy_connection *c)
     if (!lock(c))
         return false;
     release_ended(c);
-    if (!call.has_raised)
+    if (!shufpy__has_raised())
         return true;
     unlock(c, SHUF_CANCELLED);
     return false;
@@ -325,7 +251,7 @@ static shufpy_lease *begin_lease(shufpy_connection *c)
     if (lease)
         return lease;
     pthread_mutex_unlock(&c->lock);
-    fail(SHUF_NO_MEMORY, "lease: out of memory");
+    shufpy__fail(SHUF_NO_MEMORY, "lease: out of memory");
     return NULL;
 }
 

@@ -4,39 +4,7 @@
  */
 #include "shim.h"
 
-/* ---- Look-ups in process ------------------------------------------------ */
-
-void shufpy_order_make(shufpy_order *order, uint64_t n, uint64_t seed, uint64_t epoch)
-{
-    order->bijection = shuf_primefold_make(n, seed, epoch);
-    shuf_primefold_make_inverse(&order->bijection);
-}
-
-size_t shufpy_order_look_up(const shufpy_order *order, bool inverse, const uint64_t *at,
-                            size_t count, uint64_t *out)
-{
-    const shuf_primefold *f = &order->bijection;
-    for (size_t i = 0; i < count; i++) {
-        if (at[i] >= f->shape.n)
-            return i;
-        out[i] = inverse ? shuf_primefold_inverse(f, at[i]) : shuf_primefold_forward(f, at[i]);
-    }
-    return count;
-}
-
-void shufpy_order_range(const shufpy_order *order, uint64_t first, uint64_t stride, size_t count,
-                        uint64_t *out)
-{
-    const shuf_primefold *f = &order->bijection;
-    uint64_t position = first % f->shape.n;
-    const uint64_t step = stride % f->shape.n;
-    for (size_t i = 0; i < count; i++) {
-        out[i] = shuf_primefold_forward(f, position);
-        position += step; /* both are below 2^62 */
-        if (position >= f->shape.n)
-            position -= f->shape.n;
-    }
-}
+/* ---- Draws with replacement ------------------------------------------------ */
 
 void shufpy_scale(const uint64_t *bits, size_t count, uint64_t n, uint64_t *out)
 {

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The C part of the Python package: connections that threads share, loops over the inline functions
- * of libshuf, the functions of NumPy's interface for bit generators, and DLPack.
+ * The C part of the Python package: connections that threads share, results in this process, the
+ * functions of NumPy's interface for bit generators, and DLPack.
  */
 #ifndef SHUFPY_SHIM_H
 #define SHUFPY_SHIM_H
 
 #include <shuf.h>
-#include <shuf/algorithm.h>
-#include <shuf/primefold.h>
 #include <shuf/uniform.h>
 
 /* ---- Connections -------------------------------------------------------- */
@@ -77,23 +75,41 @@ shufpy_lease *shufpy_take_whole(shufpy_connection *connection, uint64_t n, uint6
 int shufpy_write(shufpy_connection *connection, const shufpy_lease *buffer, size_t bytes,
                  const void *in);
 
-/* ---- Look-ups in process ------------------------------------------------ */
+/* ---- Results in this process --------------------------------------------- */
 
-typedef struct shufpy_order {
-    shuf_primefold bijection;
-} shufpy_order;
+/* The functions of shuf_local.h, with the failures of the functions above. Addresses and streams are
+ * integers, because cffi passes them in less time than pointers. */
+int shufpy_host_fill(const shuf_request *request, unsigned threads, uintptr_t out, size_t bytes);
+int shufpy_host_shuffle(const shuf_records *records, unsigned threads, uintptr_t in, uintptr_t out,
+                        size_t bytes);
+int shufpy_host_index(const shuf_permutation *permutation, int direction, unsigned threads,
+                      uintptr_t at, size_t count, uintptr_t out);
+int shufpy_host_fingerprint(uintptr_t values, unsigned width, uint64_t count, unsigned threads,
+                            uint64_t *fingerprint);
+int shufpy_cuda_workspace(const shuf_request *request, size_t *bytes);
+int shufpy_cuda_fill(const shuf_request *request, uintptr_t out, size_t bytes, uintptr_t workspace,
+                     size_t workspace_bytes, uintptr_t stream);
+int shufpy_cuda_shuffle(const shuf_records *records, uintptr_t in, uintptr_t out, size_t bytes,
+                        uintptr_t workspace, size_t workspace_bytes, uintptr_t stream);
+int shufpy_cuda_index(const shuf_permutation *permutation, int direction, int dtype, uintptr_t at,
+                      size_t count, uintptr_t out, uintptr_t stream);
+int shufpy_cuda_fingerprint(uintptr_t values, unsigned width, uint64_t count, uintptr_t fingerprint,
+                            uintptr_t stream);
 
-/* 1 <= n <= 2^62 */
-void shufpy_order_make(shufpy_order *order, uint64_t n, uint64_t seed, uint64_t epoch);
+/* The same without a request, for short calls: Python needs a microsecond to make one. The slice of
+ * a permutation by primefold, and numbers of a stream. */
+int shufpy_host_slice(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t offset, uint64_t count,
+                      uint64_t stride, int dtype, unsigned threads, uintptr_t out, size_t bytes);
+int shufpy_cuda_slice(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t offset, uint64_t count,
+                      uint64_t stride, int dtype, uintptr_t stream, uintptr_t out, size_t bytes);
+int shufpy_host_numbers(int distribution, uint64_t seed, uint64_t stream, uint64_t offset,
+                        uint64_t count, double mean, double std, int dtype, int method,
+                        unsigned threads, uintptr_t out, size_t bytes);
+int shufpy_cuda_numbers(int distribution, uint64_t seed, uint64_t stream, uint64_t offset,
+                        uint64_t count, double mean, double std, int dtype, int method,
+                        uintptr_t cuda_stream, uintptr_t out, size_t bytes);
 
-/* out[i] is the value at position at[i], or with `inverse` the position of the value at[i]. Returns
- * the first i whose at[i] is n or more, else `count`. */
-size_t shufpy_order_look_up(const shufpy_order *order, bool inverse, const uint64_t *at,
-                            size_t count, uint64_t *out);
-
-/* out[i] is the value at position (first + i * stride) mod n. */
-void shufpy_order_range(const shufpy_order *order, uint64_t first, uint64_t stride, size_t count,
-                        uint64_t *out);
+/* ---- Draws with replacement ------------------------------------------------ */
 
 /* Maps 64 random bits to [0, n): out[i] is the upper half of the 128-bit product bits[i] * n. */
 void shufpy_scale(const uint64_t *bits, size_t count, uint64_t n, uint64_t *out);

@@ -8,13 +8,13 @@ from typing import Any, Sequence, Union
 
 import numpy as np
 
-from . import _arguments, _dtype, _request
+from . import _arguments, _dtype, _interval, _request
 from ._calls import Calls
 from ._device import device_of, gpu_of
 from ._errors import Invalid, renamed
 from ._names import advise_arguments
 from ._shuf import lib
-from .random import Stream
+from .random import Stream, check_generator, kind_of
 
 _PART = "a smaller size, with offset= for the values after it"
 Size = Union[int, Sequence[int], None]
@@ -101,17 +101,17 @@ class Draws(Calls):
         number, device = _dtype.number_of(dtype, _dtype.UNIFORM), gpu_of(device)
         kind = np.dtype(_dtype.numpy_of(number))
         low, high = _arguments.real("low", low), _arguments.real("high", high)
-        plain = (low, high) == (0.0, 1.0)
-        if not plain:
-            _check_interval(low, high, kind, device)
+        if device is not None and (low, high) != (0.0, 1.0) and kind.kind != "u":
+            raise Invalid(f"low: {low}, high: {high}: expected 0 and 1 with a device")
+        to = _interval.interval(low, high, kind)
         values = self._draw(
             lib.SHUF_UNIFORM, size, seed, key, stream, offset, generator, number, device, progress
         )
-        if plain:
+        if to is None:
             return values
-        # The sum of the last value before 1 may round to `high`.
-        result = np.asarray(kind.type(low) + np.asarray(values, kind) * kind.type(high - low))
-        return np.minimum(result, np.nextafter(kind.type(high), kind.type(low)), out=result)[()]
+        result = np.array(values, kind)
+        _interval.scale(result, to)
+        return result[()]
 
     def _draw(
         self, distribution: int, size: Size, seed: int | None, key: str | None, stream: int,
@@ -124,8 +124,8 @@ class Draws(Calls):
                 f"seed: {seed}, key: {key!r}, generator: {_arguments.shown(generator)}: expected one of the three"
             )
         if generator is not None:
-            _check_generator(generator)
-            with generator._take(_kind_of(dtype, **law), math.prod(shape)) as offset:
+            check_generator(generator)
+            with generator._take(kind_of(dtype, **law), math.prod(shape)) as offset:
                 return self._values(
                     distribution, shape, generator.seed, None, generator.stream, offset, dtype, device, progress, law
                 )
@@ -147,32 +147,3 @@ class Draws(Calls):
             return lease.array(_dtype.numpy_of(dtype))[:0].reshape(shape)
         values = self._result(lease, _dtype.numpy_of(dtype), shape, where)
         return values if shape or where is not None else values.item()
-
-
-def _check_interval(low: float, high: float, kind: Any, device: Any) -> None:
-    if kind.kind == "u":
-        raise Invalid(
-            f"low: {low}, high: {high}: expected neither with dtype {kind}, which draws all integers of the type; "
-            "for a range, use numpy.random.Generator(shufd.BitGenerator(seed)).integers(low, high)"
-        )
-    if device is not None:
-        raise Invalid(f"low: {low}, high: {high}: expected 0 and 1 with a device")
-    most = float(np.finfo(kind).max)
-    for name, value in (("low", low), ("high", high)):
-        if not -most <= value <= most:
-            raise Invalid(f"{name}: {value}: expected a finite number of type {kind}")
-    if not 0 <= high - low <= most:
-        raise Invalid(f"high: {high}: expected at least low = {low}, and a finite difference of type {kind}")
-
-
-def _kind_of(dtype: int, method: str = "uniform", **law: Any) -> tuple[str, int]:
-    """The method and the numbers of a draw, for Stream."""
-    return method, 2 if method == "table" or dtype in _dtype.OF_64_BITS else 4
-
-
-def _check_generator(generator: Any) -> None:
-    if not isinstance(generator, Stream):
-        raise Invalid(
-            f"generator: {_arguments.shown(generator)}: expected a shufd.Stream; for a generator of NumPy, use "
-            "numpy.random.Generator(shufd.BitGenerator(seed)) and its methods"
-        )

@@ -14,6 +14,7 @@ _ARGUMENTS = {
     "num_replicas": ("world",), "num_shards": ("world",), "world_size": ("world", "num_replicas"),
     "mean": ("loc",), "std": ("scale",), "shape": ("size",),
 }  # fmt: skip
+_OF_DAEMONS = {"key": "a named key never leaves its daemon; use the function of shufd or of a Client"}
 
 
 def dir_of(names: Iterable[str]) -> Callable[[], list[str]]:
@@ -64,7 +65,11 @@ def advise_arguments(function: _Function) -> _Function:
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:  # the function itself failed
                 raise
             for name in options.keys() - parameters.keys():
-                if f"'{name}'" in str(error) and (other := meant(name)):
+                if f"'{name}'" not in str(error):
+                    continue
+                if name in _OF_DAEMONS:
+                    raise TypeError(f"{error}; {_OF_DAEMONS[name]}") from None
+                if other := meant(name):
                     raise TypeError(f"{error}; did you mean {other}=?") from None
             raise
 

@@ -143,13 +143,17 @@ def permutation(
     return request
 
 
-def bytes_of(request: Any) -> int:
-    """The bytes of the result of a request. Needs no daemon. Fails with Invalid for a wrong
-    request."""
+def shape_of(request: Any) -> Any:
+    """The shuf_shape of the result of a request. Needs no daemon. Fails with Invalid for a wrong request."""
     result, message = ffi.new("shuf_shape *"), ffi.new("char[]", _MESSAGE)
     if lib.shuf_shape_of(request, result, message, _MESSAGE) != lib.SHUF_OK:
         raise Invalid(ffi.string(message).decode(errors="replace"))
-    return int(result.bytes)
+    return result
+
+
+def bytes_of(request: Any) -> int:
+    """The bytes of the result of a request, checked as shape_of() does."""
+    return int(shape_of(request).bytes)
 
 
 def numbers(

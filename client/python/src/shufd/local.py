@@ -1,22 +1,89 @@
 # SPDX-License-Identifier: MIT
-"""Look-ups in this process, without a daemon: single values and positions of `primefold`, from the
-inline functions of libshuf. A look-up costs some 100 ns for n above 256, and up to 1 us below. Calls release the GIL.
+"""Permutations, shuffles and random numbers that this process computes, without a daemon. The values have the bits of
+those that `shufd.permute()` and its neighbours return.
+
+    permute, Permutation     permutations, and slices and shards of them
+    index, inverse_index     values at single positions, and positions of values
+    shuffle, unshuffle       arrays in the order of a permutation, and back
+    normal, uniform          random numbers
+    fingerprint              64 bits that tell two results apart
+
+Arguments that all of them have:
+
+out      None: a new array. Else an array that the call fills and returns: C-contiguous, writable, of the shape and type
+         of the result. An array of CuPy is filled on its device, in CuPy's current stream, and the call returns before
+         the values are there. After a failure its contents are undefined
+threads  1: only the calling thread computes; 0: all processors; the values do not depend on it. With more than one, the
+         thread keeps a team for later calls; a child of fork() whose parent has one computes alone
+
+Calls release the GIL, and any number of threads may run them. Ctrl-C ends a call. Errors: Invalid; IOFailure if the system
+has no more threads; DeviceError with an array of CuPy. A named key never leaves its daemon, so none is accepted.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from . import _arguments, _dtype, _interval, _out, _request
 from ._arguments import seed_of, u64
 from ._dtype import as_u64
-from ._errors import Invalid
+from ._errors import Invalid, renamed
+from ._in_process import check
+from ._names import advise_arguments, dir_of
 from ._shuf import ffi, lib
+from .random import Stream, check_generator, kind_of
+
+__all__ = [
+    "Permutation", "fingerprint", "index", "inverse_index", "normal", "permute", "shuffle", "uniform", "unshuffle",
+]  # fmt: skip
+__dir__ = dir_of(__all__)
 
 _MOST = 1 << 62
+
+
+@advise_arguments
+def permute(
+    n: int,
+    seed: int,
+    epoch: int = 0,
+    *,
+    epochs: range | None = None,
+    rank: int | None = None,
+    world: int | None = None,
+    drop_last: bool = False,
+    step: int | None = None,
+    offset: int | None = None,
+    count: int | None = None,
+    stride: int | None = None,
+    dtype: Any = None,
+    algorithm: str = "primefold",
+    out: Any = None,
+    threads: int = 1,
+) -> Any:
+    """The permutation of [0, n), or a part of it, as a new array. The arguments are those of Client.permute(), and
+    `out` and `threads` of the module; `dtype` is by default that of `out`.
+
+    Slices and shards take time for their own values with primefold, and for all n values with philox24 and lcg, for
+    which a daemon remembers where the values are.
+    """
+    request = _request.permutation(
+        n, seed, None, epoch, epochs, (rank, world, drop_last, step), (offset, count, stride),
+        _out.type_of(out, None) if dtype is None else dtype, algorithm,
+    )  # fmt: skip
+    form = _request.shape_of(request)
+    shape = (form.count,) if epochs is None else (form.rows, form.count)
+    result = _out.array_for(out, shape, _dtype.BY_NUMBER[form.dtype])
+    if form.bytes:
+        _out.fill(request, result, _out.threads_of(threads))
+    return result
+
+
+# ---- Look-ups ------------------------------------------------------------------------------------
 
 
 class Permutation:
@@ -31,40 +98,53 @@ class Permutation:
         self.n, self.seed, self.epoch = u64("n", n), seed_of(seed), u64("epoch", epoch)
         if not 1 <= self.n <= _MOST:
             raise Invalid(f"n: {n}: expected 1 to 2^62")
-        self._order: Any = ffi.new("shufpy_order *")
-        lib.shufpy_order_make(self._order, self.n, self.seed, self.epoch)
+        self._order = _request.whole(self.n, self.seed, None, self.epoch, "primefold")
 
-    def index(self, positions: npt.ArrayLike) -> Any:
-        """The values at positions below n: a new uint64 array of the same shape, or an int for a
-        single position. Fails with Invalid for a position out of range."""
-        return self._look_up("positions", positions, False)
+    def index(self, positions: npt.ArrayLike, *, out: Any = None, threads: int = 1) -> Any:
+        """The values at positions below n: a uint64 array of the same shape, or an int for a single position. Fails with
+        Invalid for a position out of range."""
+        return self._look_up("positions", positions, False, out, threads)
 
-    def inverse_index(self, values: npt.ArrayLike) -> Any:
+    def inverse_index(self, values: npt.ArrayLike, *, out: Any = None, threads: int = 1) -> Any:
         """The positions of values: the inverse of index()."""
-        return self._look_up("values", values, True)
+        return self._look_up("values", values, True, out, threads)
 
     def range(self, offset: int, count: int, stride: int = 1) -> npt.NDArray[np.uint64]:
-        """The `count` values at offset, offset + stride, ..., from the beginning again after the
-        end."""
+        """The `count` values at offset, offset + stride, ..., from the beginning again after the end, as a new array."""
+        first, step = u64("offset", offset) % self.n, u64("stride", stride)
         out = np.empty(count, np.uint64)
-        first, step = u64("offset", offset), u64("stride", stride)
-        lib.shufpy_order_range(self._order, first, step, count, ffi.from_buffer("uint64_t[]", out))
+        if count:
+            self._fill_range(first, step, out)
         return out
 
-    def _look_up(self, name: str, at: npt.ArrayLike, inverse: bool) -> Any:
+    def _fill_range(self, first: int, stride: int, out: npt.NDArray[np.uint64]) -> None:
+        last = first + (out.size - 1) * stride
+        if last < self.n and stride:
+            check(lib.shufpy_host_slice(
+                self.n, self.seed, self.epoch, first, out.size, stride, _dtype.NUMBERS["u64"], 1, out.ctypes.data, out.nbytes
+            ))  # fmt: skip
+        elif last < 2**63:
+            np.remainder(first + np.arange(out.size, dtype=np.uint64) * np.uint64(stride), self.n, out=out)
+            _out.look_up(self._order, False, out, out, 1)
+        elif stride >= self.n:
+            self._fill_range(first, stride % self.n, out)
+        else:
+            half = out.size // 2
+            self._fill_range(first, stride, out[:half])
+            self._fill_range((first + half * stride) % self.n, stride, out[half:])
+
+    def _look_up(self, name: str, at: npt.ArrayLike, inverse: bool, out: Any, threads: int) -> Any:
         places = as_u64(name, at)
-        out = np.empty(places.shape, np.uint64)
-        flat = places.reshape(-1)
-        done = lib.shufpy_order_look_up(
-            self._order,
-            inverse,
-            ffi.from_buffer("uint64_t[]", flat),
-            flat.size,
-            ffi.from_buffer("uint64_t[]", out.reshape(-1)),
-        )
-        if done < flat.size:
-            raise Invalid(f"{name}: {flat[done]}: expected less than n, which is {self.n}")
-        return out if out.ndim else int(out)
+        result = _out.array_for(out, places.shape, np.uint64)
+        if not isinstance(result, np.ndarray):
+            raise Invalid(f"out: {type(out).__name__}: expected an array of NumPy")
+        if out is not None and np.may_share_memory(places, result):
+            places = places.copy()
+        try:
+            _out.look_up(self._order, inverse, places, result, _out.threads_of(threads))
+        except Invalid as error:
+            raise renamed(error, at=name) from None
+        return result if result.ndim or out is not None else int(result)
 
     def __len__(self) -> int:
         return self.n
@@ -82,11 +162,168 @@ class Permutation:
         return f"shufd.local.Permutation(n={self.n}, seed={self.seed}, epoch={self.epoch})"
 
 
-def index(positions: npt.ArrayLike, n: int, seed: int, epoch: int = 0) -> Any:
-    """As shufd.index(), computed in this process."""
-    return Permutation(n, seed, epoch).index(positions)
+@advise_arguments
+def index(
+    positions: npt.ArrayLike, n: int, seed: int, epoch: int = 0, *, out: Any = None, threads: int = 1
+) -> Any:
+    """The values at single positions of a permutation by primefold, without computing the others.
+
+    positions  integers below n, of any shape and in any order, also repeated
+    Returns a uint64 array of the same shape; an int for a single position without `out`.
+    """
+    return Permutation(n, seed, epoch).index(positions, out=out, threads=threads)
 
 
-def inverse_index(values: npt.ArrayLike, n: int, seed: int, epoch: int = 0) -> Any:
-    """As shufd.inverse_index(), computed in this process."""
-    return Permutation(n, seed, epoch).inverse_index(values)
+@advise_arguments
+def inverse_index(
+    values: npt.ArrayLike, n: int, seed: int, epoch: int = 0, *, out: Any = None, threads: int = 1
+) -> Any:
+    """The positions of values: the inverse of index()."""
+    return Permutation(n, seed, epoch).inverse_index(values, out=out, threads=threads)
+
+
+# ---- Arrays --------------------------------------------------------------------------------------
+
+
+@advise_arguments
+def shuffle(
+    array: Any, seed: int, epoch: int = 0, *, algorithm: str = "primefold", out: Any = None, threads: int = 1
+) -> Any:
+    """The rows of an array in the order of a permutation, as Client.shuffle(): array[permute(len(array), seed, epoch)].
+
+    array  of NumPy, of any shape with at least one dimension and any type without Python objects, without a mask; or of
+           CuPy, C-contiguous, and then `out` too. `out` may not overlap it
+    """
+    return _shuffle(array, False, seed, epoch, algorithm, out, threads)
+
+
+@advise_arguments
+def unshuffle(
+    array: Any, seed: int, epoch: int = 0, *, algorithm: str = "primefold", out: Any = None, threads: int = 1
+) -> Any:
+    """Undoes shuffle() with the same seed, epoch and algorithm. Arguments and errors are the same."""
+    return _shuffle(array, True, seed, epoch, algorithm, out, threads)
+
+
+def _shuffle(array: Any, inverse: bool, seed: int, epoch: int, algorithm: str, out: Any, threads: int) -> Any:
+    on_device = _out.is_on_device(out)
+    rows = array if on_device else _arguments.array("array", array)
+    if on_device != _out.is_on_device(rows):
+        raise Invalid(f"out: {type(out).__name__}, array: {type(array).__name__}: expected both of NumPy, or both of CuPy")
+    if len(rows.shape) == 0 or rows.dtype.hasobject:
+        raise Invalid(
+            f"array: shape {rows.shape}, type {rows.dtype}: expected at least one dimension and a type without Python "
+            "objects"
+        )
+    result = _out.array_for(out, tuple(rows.shape), rows.dtype)
+    rows = _out.array_for(array, tuple(rows.shape), rows.dtype, "array") if on_device else np.ascontiguousarray(rows)
+    count = len(rows)
+    request = _request.records(count, rows.nbytes // max(1, count), seed, None, epoch, inverse, algorithm)
+    if rows.nbytes == 0:
+        _request.bytes_of(_request.whole(1, seed, None, epoch, algorithm))  # checks the arguments
+    else:
+        _out.shuffle(request, rows, result, _out.threads_of(threads))
+    return result
+
+
+# ---- Random numbers ------------------------------------------------------------------------------
+
+
+@advise_arguments
+def normal(
+    loc: float = 0.0,
+    scale: float = 1.0,
+    size: Any = None,
+    *,
+    seed: int | None = None,
+    stream: int = 0,
+    offset: int = 0,
+    generator: Stream | None = None,
+    dtype: Any = None,
+    method: str = "table",
+    out: Any = None,
+    threads: int = 1,
+) -> Any:
+    """Normal random numbers with mean `loc` and standard deviation `scale`. The arguments are those of Client.normal(),
+    and `out` and `threads` of the module; `dtype` is by default that of `out`, or f64, and `size` that of `out`."""
+    mean, std = _arguments.real("loc", loc), _arguments.real("scale", scale)
+    if std == 0.0:
+        raise Invalid("scale 0: expected 2^-100 to 2^100; for a constant, use numpy.full()")
+    number = _dtype.number_of(_out.type_of(out, "f64") if dtype is None else dtype, _dtype.GAUSS)
+    try:
+        return _draw(
+            lib.SHUF_GAUSS, size, seed, stream, offset, generator, number, out, threads, mean=mean, std=std, method=method
+        )
+    except Invalid as error:
+        raise renamed(error, mean="loc", std="scale", count="size") from None
+
+
+@advise_arguments
+def uniform(
+    low: float = 0.0,
+    high: float = 1.0,
+    size: Any = None,
+    *,
+    seed: int | None = None,
+    stream: int = 0,
+    offset: int = 0,
+    generator: Stream | None = None,
+    dtype: Any = None,
+    out: Any = None,
+    threads: int = 1,
+) -> Any:
+    """Uniform random numbers in [low, high), or with dtype "u32" or "u64" all integers of the type. The arguments are those
+    of Client.uniform(), and `out` and `threads` of the module; `dtype` is by default that of `out`, or f64, and `size`
+    that of `out`."""
+    number = _dtype.number_of(_out.type_of(out, "f64") if dtype is None else dtype, _dtype.UNIFORM)
+    to = _interval.interval(
+        _arguments.real("low", low), _arguments.real("high", high), np.dtype(_dtype.numpy_of(number))
+    )
+    return _draw(lib.SHUF_UNIFORM, size, seed, stream, offset, generator, number, out, threads, to)
+
+
+def _draw(
+    distribution: int, size: Any, seed: int | None, stream: int, offset: int, generator: Stream | None, dtype: int,
+    out: Any, threads: int, to: _interval.Interval | None = None, **law: Any,
+) -> Any:  # fmt: skip
+    if (seed is None) == (generator is None):
+        raise Invalid(f"seed: {seed}, generator: {_arguments.shown(generator)}: expected one of the two")
+    shape = tuple(getattr(out, "shape", ())) if size is None else _arguments.shape(size)
+    result = _out.array_for(out, shape, _dtype.numpy_of(dtype))
+    count = math.prod(shape)
+
+    def fill(seed: int | None, stream: int, offset: int) -> None:
+        request = _request.numbers(distribution, seed, None, stream, offset, max(1, count), dtype, **law)
+        _request.bytes_of(request)
+        if count:
+            _out.fill(request, result, _out.threads_of(threads))
+
+    if generator is None:
+        fill(seed, stream, offset)
+    else:
+        check_generator(generator)
+        with generator._take(kind_of(dtype, **law), count) as place:
+            fill(generator.seed, generator.stream, place)
+    if to is not None and count:
+        _interval.scale(result, to)
+    return result if shape or out is not None else result.item()
+
+
+# ---- Fingerprints --------------------------------------------------------------------------------
+
+
+@advise_arguments
+def fingerprint(values: npt.ArrayLike, *, threads: int = 1) -> str:
+    """The fingerprint of an array, which is that of Client.fingerprint() for the values of a whole permutation: 64 bits
+    computed from all values in their order, as 0x and 16 hexadecimal digits.
+
+    values  of a type with 2, 4 or 8 bytes, of any shape. Integers below 2^32 have one fingerprint as u32, u64 and i64
+    """
+    array = np.ascontiguousarray(_arguments.array("values", values))
+    if array.dtype.hasobject or array.itemsize not in (2, 4, 8):
+        raise Invalid(f"values: type {array.dtype}: expected a type with 2, 4 or 8 bytes")
+    result = ffi.new("uint64_t *")
+    check(lib.shufpy_host_fingerprint(
+        array.ctypes.data, array.itemsize, array.size, _out.threads_of(threads), result
+    ))  # fmt: skip
+    return f"{result[0]:#018x}"

@@ -9,16 +9,16 @@ independent up to the limits in docs/quality.md.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import hashlib
 import struct
 import threading
-from typing import Any, Iterator, cast
+from typing import Any, cast
 
 import numpy as np
 
-from ._arguments import integer, seed_of, u64
+from . import _dtype
+from ._arguments import integer, seed_of, shown, u64
 from ._errors import Invalid
 from ._shuf import ffi, lib
 
@@ -37,6 +37,11 @@ def _place(name: str, value: Any, most: int) -> int:
     if not 0 <= number <= most:
         raise Invalid(f"{name}: {number}: expected 0 to 2^{most.bit_length() - 1}, the end of the stream")
     return number
+
+
+def kind_of(dtype: int, method: str = "uniform", **law: Any) -> tuple[str, int]:
+    """The kind of numbers for a Stream: their method, and how many a draw has."""
+    return method, 2 if method == "table" or dtype in _dtype.OF_64_BITS else 4
 
 
 class Stream:
@@ -71,29 +76,11 @@ class Stream:
             self._draw, self._used = _place("draw", self.draw + integer("draws", draws), _DRAWS), 0
         return self
 
-    @contextlib.contextmanager
-    def _turn(self) -> Iterator[None]:
-        """Threads wait for the end of another's call. A signal handler cannot wait for the call that it interrupts."""
-        with self._lock:
-            if self._taking:
-                raise Invalid("generator: a call of this thread uses it: expected another stream in a signal handler")
-            self._taking = True
-            try:
-                yield
-            finally:
-                self._taking = False
+    def _turn(self) -> _Turn:
+        return _Turn(self)
 
-    @contextlib.contextmanager
-    def _take(self, kind: tuple[str, int], count: int) -> Iterator[int]:
-        """The offset of the next `count` numbers of a kind. The place moves if the block ends without an error."""
-        with self._turn():
-            used = self._used if self._kind == kind else 0
-            offset = (self._draw if used else self.draw) * kind[1] + used
-            draw, used = divmod(offset + count, kind[1])
-            _place("draw", draw + (used > 0), _DRAWS)
-            yield offset
-            if count > 0:
-                self._draw, self._used, self._kind = draw, used, kind
+    def _take(self, kind: tuple[str, int], count: int) -> _Taking:
+        return _Taking(self, kind, count)
 
     def spawn(self, n_children: int) -> list[Stream]:
         """Independent streams of the same seed. Each call returns new ones; a copy, or a stream at another draw, has the
@@ -112,6 +99,64 @@ class Stream:
 
     def __repr__(self) -> str:
         return f"shufd.Stream(seed={self.seed}, stream={self.stream}, draw={self.draw})"
+
+
+def check_generator(generator: Any) -> None:
+    if not isinstance(generator, Stream):
+        raise Invalid(
+            f"generator: {shown(generator)}: expected a shufd.Stream; for a generator of NumPy, use "
+            "numpy.random.Generator(shufd.BitGenerator(seed)) and its methods"
+        )
+
+
+class _Turn:
+    """Threads wait for the end of another's call. A signal handler cannot wait for the call that it interrupts."""
+
+    __slots__ = ("_stream",)
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    def __enter__(self) -> Any:
+        self._stream._lock.acquire()
+        if self._stream._taking:
+            self._stream._lock.release()
+            raise Invalid("generator: a call of this thread uses it: expected another stream in a signal handler")
+        self._stream._taking = True
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._stream._taking = False
+        self._stream._lock.release()
+
+
+class _Taking(_Turn):
+    """The offset of the next `count` numbers of a kind. The place moves if the block ends without an error."""
+
+    __slots__ = ("_kind", "_count", "_end")
+
+    def __init__(self, stream: Stream, kind: tuple[str, int], count: int) -> None:
+        self._stream, self._kind, self._count = stream, kind, count
+
+    def __enter__(self) -> int:
+        super().__enter__()
+        stream, kind = self._stream, self._kind
+        try:
+            used = stream._used if stream._kind == kind else 0
+            offset = (stream._draw if used else stream.draw) * kind[1] + used
+            draw, used = divmod(offset + self._count, kind[1])
+            _place("draw", draw + (used > 0), _DRAWS)
+            self._end = draw, used
+        except BaseException as error:
+            self.__exit__(type(error), error, None)
+            raise
+        return offset
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is None and self._count > 0:
+            stream = self._stream
+            stream._draw, stream._used = self._end
+            stream._kind = self._kind
+        super().__exit__(kind, error, trace)
 
 
 _get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Results in this process, see shim.h. Calls that compute on the CPU run the signal handlers of
+ * Python. Those of a GPU return before the work is done.
+ */
+#include "call.h"
+#include "shim.h"
+
+/* ---- Host memory ------------------------------------------------------------------- */
+
+static int end(shuf_status status)
+{
+    return status == SHUF_OK ? SHUF_OK : shufpy__fail((int)status, shuf_message(NULL));
+}
+
+static int end_interruptible(shuf_status status)
+{
+    shufpy__end_interruptible();
+    return end(status);
+}
+
+#define HOST_CALL(function, ...) \
+    (shufpy__begin_interruptible(), end_interruptible(function(__VA_ARGS__)))
+
+int shufpy_host_fill(const shuf_request *request, unsigned threads, uintptr_t out, size_t bytes)
+{
+    return HOST_CALL(shuf_host_fill, request, threads, (void *)out, bytes);
+}
+
+int shufpy_host_shuffle(const shuf_records *records, unsigned threads, uintptr_t in, uintptr_t out,
+                        size_t bytes)
+{
+    return HOST_CALL(shuf_host_shuffle, records, threads, (const void *)in, (void *)out, bytes);
+}
+
+int shufpy_host_index(const shuf_permutation *permutation, int direction, unsigned threads,
+                      uintptr_t at, size_t count, uintptr_t out)
+{
+    return HOST_CALL(shuf_host_index, permutation, (shuf_direction)direction, threads,
+                     (const uint64_t *)at, count, (uint64_t *)out);
+}
+
+int shufpy_host_fingerprint(uintptr_t values, unsigned width, uint64_t count, unsigned threads,
+                            uint64_t *fingerprint)
+{
+    return HOST_CALL(shuf_host_fingerprint, (const void *)values, width, count, threads,
+                     fingerprint);
+}
+
+/* ---- Device memory ----------------------------------------------------------------- */
+
+int shufpy_cuda_workspace(const shuf_request *request, size_t *bytes)
+{
+    return end(shuf_cuda_workspace(request, bytes));
+}
+
+int shufpy_cuda_fill(const shuf_request *request, uintptr_t out, size_t bytes, uintptr_t workspace,
+                     size_t workspace_bytes, uintptr_t stream)
+{
+    return end(shuf_cuda_fill(request, (void *)out, bytes, (void *)workspace, workspace_bytes,
+                              (void *)stream));
+}
+
+int shufpy_cuda_shuffle(const shuf_records *records, uintptr_t in, uintptr_t out, size_t bytes,
+                        uintptr_t workspace, size_t workspace_bytes, uintptr_t stream)
+{
+    return end(shuf_cuda_shuffle(records, (const void *)in, (void *)out, bytes, (void *)workspace,
+                                 workspace_bytes, (void *)stream));
+}
+
+int shufpy_cuda_index(const shuf_permutation *permutation, int direction, int dtype, uintptr_t at,
+                      size_t count, uintptr_t out, uintptr_t stream)
+{
+    return end(shuf_cuda_index(permutation, (shuf_direction)direction, (shuf_dtype)dtype,
+                               (const void *)at, count, (void *)out, (void *)stream));
+}
+
+int shufpy_cuda_fingerprint(uintptr_t values, unsigned width, uint64_t count, uintptr_t fingerprint,
+                            uintptr_t stream)
+{
+    return end(shuf_cuda_fingerprint((const void *)values, width, count, (uint64_t *)fingerprint,
+                                     (void *)stream));
+}
+
+/* ---- Without a request --------------------------------------------------------------- */
+
+static shuf_request slice(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t offset,
+                          uint64_t count, uint64_t stride, int dtype)
+{
+    const shuf_permutation whole = {
+        .n = n, .seed = seed, .epoch = epoch, .dtype = (shuf_dtype)dtype};
+    shuf_request request = {.permutation = whole};
+    if (offset == 0 && count == n && stride == 1)
+        return request;
+    request.permutation.view = SHUF_VIEW_SLICE;
+    request.permutation.offset = offset;
+    request.permutation.count = count;
+    request.permutation.stride = stride;
+    return request;
+}
+
+int shufpy_host_slice(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t offset, uint64_t count,
+                      uint64_t stride, int dtype, unsigned threads, uintptr_t out, size_t bytes)
+{
+    const shuf_request request = slice(n, seed, epoch, offset, count, stride, dtype);
+    return shufpy_host_fill(&request, threads, out, bytes);
+}
+
+int shufpy_cuda_slice(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t offset, uint64_t count,
+                      uint64_t stride, int dtype, uintptr_t stream, uintptr_t out, size_t bytes)
+{
+    const shuf_request request = slice(n, seed, epoch, offset, count, stride, dtype);
+    return shufpy_cuda_fill(&request, out, bytes, 0, 0, stream);
+}
+
+static shuf_request numbers(int distribution, uint64_t seed, uint64_t stream, uint64_t offset,
+                            uint64_t count, double mean, double std, int dtype, int method)
+{
+    return (shuf_request){SHUF_NUMBERS,
+                          .numbers = {.distribution = (shuf_distribution)distribution,
+                                      .seed = seed,
+                                      .stream = stream,
+                                      .offset = offset,
+                                      .count = count,
+                                      .mean = mean,
+                                      .std = std,
+                                      .dtype = (shuf_dtype)dtype,
+                                      .method = (shuf_method)method}};
+}
+
+int shufpy_host_numbers(int distribution, uint64_t seed, uint64_t stream, uint64_t offset,
+                        uint64_t count, double mean, double std, int dtype, int method,
+                        unsigned threads, uintptr_t out, size_t bytes)
+{
+    const shuf_request request =
+        numbers(distribution, seed, stream, offset, count, mean, std, dtype, method);
+    return shufpy_host_fill(&request, threads, out, bytes);
+}
+
+int shufpy_cuda_numbers(int distribution, uint64_t seed, uint64_t stream, uint64_t offset,
+                        uint64_t count, double mean, double std, int dtype, int method,
+                        uintptr_t cuda_stream, uintptr_t out, size_t bytes)
+{
+    const shuf_request request =
+        numbers(distribution, seed, stream, offset, count, mean, std, dtype, method);
+    return shufpy_cuda_fill(&request, out, bytes, 0, 0, cuda_stream);
+}

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""The memory that a call of shufd.local fills: a new array of NumPy, or the caller's `out=` of NumPy or CuPy."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Iterator
+
+import numpy as np
+
+
+from ._arguments import integer, shown
+from ._errors import Invalid
+from ._in_process import check, workspace_bytes
+from ._shuf import ffi, lib
+
+Shape = tuple[int, ...]
+
+
+def is_on_device(array: Any) -> bool:
+    """Whether an array is in the memory of a GPU. A tensor of torch has streams of its own."""
+    if isinstance(array, np.ndarray) or not hasattr(array, "__cuda_array_interface__"):
+        return False
+    if type(array).__module__.partition(".")[0] == "torch":
+        raise Invalid("out: a tensor of torch: expected an array of NumPy or CuPy; for tensors, use shufd.torch")
+    return True
+
+
+def type_of(out: Any, default: Any) -> Any:
+    """The type of the values if the caller gives none: that of `out`, or the default."""
+    return default if out is None else getattr(out, "dtype", default)
+
+
+def threads_of(threads: Any) -> int:
+    """The number of threads as libshuf takes it."""
+    number = integer("threads", threads)
+    if not 0 <= number < 2**31:
+        raise Invalid(f"threads: {number}: expected 0, which means all processors, or a number of threads")
+    return number
+
+
+def _is_contiguous(out: Any) -> bool:
+    if isinstance(out, np.ndarray):
+        return out.flags.c_contiguous and out.flags.aligned
+    interface = out.__cuda_array_interface__
+    strides, expected = interface.get("strides"), np.dtype(interface["typestr"]).itemsize
+    for length, stride in zip(reversed(interface["shape"]), reversed(strides or ())):
+        if stride != expected and length > 1:
+            return False
+        expected *= length
+    return True
+
+
+def _is_writeable(out: Any) -> bool:
+    return bool(out.flags.writeable if isinstance(out, np.ndarray) else not out.__cuda_array_interface__["data"][1])
+
+
+def _kind_of(out: Any) -> Any:
+    return out.dtype if isinstance(out, np.ndarray) else np.dtype(out.__cuda_array_interface__["typestr"])
+
+
+def array_for(out: Any, shape: Shape, kind: Any, name: str = "out") -> Any:
+    """A new array, or `out` after its check."""
+    kind = np.dtype(kind)
+    if out is None:
+        return np.empty(shape, kind)
+    if not (isinstance(out, np.ndarray) or is_on_device(out)):
+        raise Invalid(f"{name}: {shown(out)}: expected an array of NumPy or CuPy of shape {shape} and type {kind}")
+    # CuPy's bfloat16 is no type of the interface, which then shows bytes or ml_dtypes' type.
+    if _kind_of(out) != kind and not (kind.kind == "V" and _kind_of(out).itemsize == kind.itemsize):
+        raise Invalid(f"{name}: type {_kind_of(out)}: expected {kind}")
+    if tuple(out.shape) != shape:
+        raise Invalid(f"{name}: shape {tuple(out.shape)}: expected {shape}")
+    if not _is_contiguous(out):
+        raise Invalid(f"{name}: strides {out.strides}: expected a C-contiguous array that is aligned for its type")
+    if not _is_writeable(out):
+        raise Invalid(f"{name}: read-only: expected an array that may be written")
+    return out
+
+
+@contextlib.contextmanager
+def _stream_of(array: Any) -> Iterator[int]:
+    """CuPy's current stream on the device of an array, whose work is queued there."""
+    import cupy
+
+    device = getattr(array, "device", None)
+    if not isinstance(device, cupy.cuda.Device):
+        device = cupy.cuda.Device(cupy.cuda.runtime.pointerGetAttributes(_address(array)).device)
+    with device:
+        yield int(cupy.cuda.get_current_stream().ptr)
+
+
+def _workspace(request: Any) -> tuple[Any, int, int]:
+    """The workspace of a request in CuPy's memory: what keeps it, its address and bytes. Its end does not wait, because
+    CuPy gives the memory only to later work of the same stream."""
+    import cupy
+
+    size = workspace_bytes(request)
+    memory = cupy.cuda.alloc(max(1, size))
+    return memory, int(memory.ptr) if size else 0, size
+
+
+def _address(array: Any) -> int:
+    return array.ctypes.data if isinstance(array, np.ndarray) else int(array.__cuda_array_interface__["data"][0])
+
+
+def fill(request: Any, out: Any, threads: int) -> None:
+    """Writes the result of a shuf_request to an array of its size."""
+    if isinstance(out, np.ndarray):
+        check(lib.shufpy_host_fill(request, threads, _address(out), out.nbytes))
+        return
+    with _stream_of(out) as stream:
+        kept, workspace, size = _workspace(request)
+        check(lib.shufpy_cuda_fill(request, _address(out), out.nbytes, workspace, size, stream))
+        del kept
+
+
+def shuffle(request: Any, rows: Any, out: Any, threads: int) -> None:
+    """Writes the shuffle of contiguous rows to an array of the same size and place."""
+    records = ffi.addressof(request, "records")
+    if isinstance(out, np.ndarray):
+        check(lib.shufpy_host_shuffle(records, threads, _address(rows), _address(out), out.nbytes))
+        return
+    with _stream_of(out) as stream:
+        kept, workspace, size = _workspace(request)
+        check(lib.shufpy_cuda_shuffle(records, _address(rows), _address(out), out.nbytes, workspace, size, stream))
+        del kept
+
+
+def look_up(order: Any, inverse: bool, at: Any, out: Any, threads: int) -> None:
+    """Writes the values at positions, or with `inverse` the positions of values, of a shuf_request for a whole
+    permutation. Both are arrays of NumPy of uint64."""
+    permutation = ffi.addressof(order, "permutation")
+    check(lib.shufpy_host_index(permutation, inverse, threads, _address(at), at.size, _address(out)))
+
+

@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: MIT
+"""shufd.local: the golden tables and the daemon's values in this process, out=, threads, fork and Ctrl-C."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import golden
+import shufd
+from conftest import run_in_child
+from shufd import local
+
+BITS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
+ALGORITHMS = ("primefold", "philox24", "lcg")
+
+
+def bits(values):
+    return np.asarray(values).view(BITS[np.asarray(values).itemsize])
+
+
+def same(a, b):
+    """Equal types, shapes and bits."""
+    assert a.dtype == b.dtype and a.shape == b.shape
+    assert (bits(a) == bits(b)).all()
+
+
+# ---- The golden tables ----
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_golden_orders(algorithm):
+    rows = [row for row in golden.orders(2**24) if row.algorithm == algorithm]
+    assert len(rows) > 100
+    for row in rows:
+        order = local.permute(row.n, row.seed, row.epoch, algorithm=algorithm, threads=0 if row.n > 10**6 else 1)
+        shown = order if row.n <= 40 else np.concatenate([order[:8], order[-4:]])
+        assert shown.tolist() == row.values and local.fingerprint(order) == row.fingerprint, row
+
+
+def test_golden_numbers():
+    for row in golden.numbers():
+        place = {"size": row.count, "seed": row.seed, "stream": row.stream, "offset": row.offset, "dtype": row.dtype}
+        if row.distribution == "uniform":
+            values = local.uniform(**place)
+        else:
+            values = local.normal(row.mean, row.std, method=row.method, **place)
+        assert bits(values)[:8].tolist() == row.values and local.fingerprint(values) == row.fingerprint, row
+
+
+def test_golden_shards():
+    for n, world, rank, drop_last, step, positions in golden.shards():
+        order = local.permute(n, 7, 3)
+        shard = local.permute(
+            n, 7, 3, rank=rank, world=world, drop_last=bool(drop_last), step=step, count=len(positions) or None
+        )
+        assert shard.tolist() == order[positions].tolist()
+
+
+# ---- The daemon ----
+
+
+VIEWS = st.one_of(
+    st.just({}),
+    st.builds(lambda o, s: {"offset": o, "stride": s}, st.integers(0, 40), st.integers(1, 9)),
+    st.builds(
+        lambda w, r, d, s: {"world": w, "rank": r % w, "drop_last": d, "step": s if s < 2 else None},
+        st.integers(1, 9), st.integers(0, 8), st.booleans(), st.integers(0, 2),
+    ),
+    st.builds(lambda e: {"epochs": range(e, e + 3)}, st.integers(0, 2**64 - 4)),
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    n=st.integers(41, 3000), seed=st.integers(-(2**63), 2**64 - 1), epoch=st.integers(0, 2**64 - 1), view=VIEWS,
+    dtype=st.sampled_from([None, "u32", "u64", "i64"]), algorithm=st.sampled_from(ALGORITHMS), threads=st.integers(0, 3),
+)  # fmt: skip
+def test_permute_is_that_of_the_daemon(client, n, seed, epoch, view, dtype, algorithm, threads):
+    if "epochs" in view:
+        epoch = 0
+    options = {**view, "dtype": dtype, "algorithm": algorithm}
+    expected = client.permute(n, seed, epoch, **options)
+    same(local.permute(n, seed, epoch, threads=threads, **options), expected)
+    out = np.empty(expected.shape, expected.dtype)
+    assert local.permute(n, seed, epoch, out=out, **options) is out
+    same(out, expected)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    size=st.one_of(st.none(), st.integers(0, 3000), st.tuples(st.integers(0, 30), st.integers(1, 9))),
+    seed=st.integers(0, 2**64 - 1), stream=st.integers(0, 2**64 - 1), offset=st.integers(0, 2**61),
+    law=st.one_of(
+        st.tuples(st.just("normal"), st.sampled_from(["f64", "f32", "f16", "bf16"]), st.floats(-99, 99),
+                  st.floats(0.001, 99), st.sampled_from(["table", "box-muller"])),
+        st.tuples(st.just("uniform"), st.sampled_from(["f64", "f32"]), st.floats(-99, 99), st.floats(100, 200), st.none()),
+        st.tuples(st.just("uniform"), st.sampled_from(["f64", "f32", "u32", "u64"]), st.just(0.0), st.just(1.0), st.none()),
+    ),
+)  # fmt: skip
+def test_numbers_are_those_of_the_daemon(client, size, seed, stream, offset, law):
+    name, dtype, first, second, method = law
+    options = {"size": size, "seed": seed, "stream": stream, "offset": offset, "dtype": dtype}
+    options |= {} if method is None else {"method": method}
+    expected = getattr(client, name)(first, second, **options)
+    values = getattr(local, name)(first, second, **options)
+    if size is None:
+        assert values == expected and isinstance(values, (float, int))
+        return
+    same(values, np.asarray(expected))
+    out = np.empty(values.shape, values.dtype)
+    options.pop("size"), options.pop("dtype")
+    assert getattr(local, name)(first, second, out=out, **(options if dtype != "bf16" else {**options, "dtype": dtype})) is out
+    same(out, values)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (1,), (1000,), (300, 7), (20, 0), (5, 70_000)])
+@pytest.mark.parametrize("dtype", ["u1", "<i8", ">f4", "S5"])
+def test_shuffle_is_that_of_the_daemon(client, algorithm, shape, dtype):
+    array = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+    expected = client.shuffle(array, 7, 3, algorithm=algorithm)
+    got = local.shuffle(array, 7, 3, algorithm=algorithm)
+    assert got.dtype == expected.dtype and (got == expected).all() and got.flags.writeable
+    back = np.empty_like(array)
+    assert local.unshuffle(got, 7, 3, algorithm=algorithm, out=back, threads=2) is back
+    assert (back == array).all()
+    if len(shape) == 2 and shape[0] > 1:
+        assert (local.shuffle(array[::2], 7, algorithm=algorithm) == client.shuffle(array[::2], 7, algorithm=algorithm)).all()
+
+
+def test_index(client):
+    at = np.random.default_rng(1).integers(0, 10**12, (30, 40))
+    values = local.index(at, 10**12, 7, 3)
+    assert (values == client.index(at, 10**12, 7, 3)).all()
+    out = np.empty(at.shape, np.uint64)
+    assert local.inverse_index(values, 10**12, 7, 3, out=out, threads=2) is out and (out == at).all()
+    assert local.index(out, 10**12, 7, 3, out=out) is out and (out == values).all()
+
+
+def test_a_generator_gives_the_numbers_of_the_daemon(client):
+    one, other = shufd.Stream(7), shufd.Stream(7)
+    for dtype, size in (("f64", 3), ("f32", 5), ("f16", 7), ("f32", 0), ("f64", 2)):
+        for method in ("table", "box-muller"):
+            same(local.normal(size=size, generator=one, dtype=dtype, method=method),
+                 client.normal(size=size, generator=other, dtype=dtype, method=method))  # fmt: skip
+    same(local.uniform(-1, 1, size=5, generator=one), client.uniform(-1, 1, size=5, generator=other))
+    assert one.draw == other.draw
+    with pytest.raises(shufd.Invalid, match=r"^out: shape \(2,\): expected \(3,\)"):
+        local.normal(size=3, generator=one, out=np.empty(2))
+    assert one.draw == other.draw
+
+
+def test_ranges_wrap():
+    order = local.Permutation(10_007, 7, 3)
+    whole = local.permute(10_007, 7, 3)
+    for first, count, stride in ((0, 10_007, 1), (10_000, 20, 1), (5, 100, 10_006), (3, 50, 2**61), (7, 9, 0), (1, 0, 1)):
+        assert order.range(first, count, stride).tolist() == [whole[(first + k * stride) % 10_007] for k in range(count)]
+    large = local.Permutation(2**62, 7)
+    first, stride = 2**62 - 3, 2**62 - 5
+    assert large.range(first, 9, stride).tolist() == [large[(first + k * stride) % 2**62] for k in range(9)]
+
+
+# ---- Refusals ----
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: local.permute(10, 7, out=np.empty(9, np.uint32)), r"out: shape \(9,\): expected \(10,\)"),
+        (lambda: local.permute(10, 7, out=np.empty(10, np.float32)), r"dtype: dtype\('float32'\): expected one of u32"),
+        (lambda: local.permute(10, 7, dtype="u32", out=np.empty(10, np.uint64)), "out: type uint64: expected uint32"),
+        (lambda: local.permute(10, 7, out=np.empty(20, np.uint32)[::2]), r"out: strides \(8,\): expected a C-contiguous"),
+        (lambda: local.permute(10, 7, out=[0] * 10), r"out: \[0, 0.*: expected an array of NumPy or CuPy of shape \(10,\)"),
+        (lambda: local.permute(10, 7, out=np.broadcast_to(np.uint32(1), 10)), "out: "),
+        (lambda: local.permute(0, 7), r"n 0: expected 1 to 2\^62"),
+        (lambda: local.permute(10, 7, threads=-1), "threads: -1: expected 0"),
+        (lambda: local.permute(10, 7, threads=1.5), "threads: 1.5: expected an integer"),
+        (lambda: local.normal(scale=0, size=3, seed=7), "scale 0: expected 2"),
+        (lambda: local.normal(scale=-1, size=3, seed=7), "scale -1: expected 2"),
+        (lambda: local.normal(size=3), "seed: None, generator: None: expected one of the two"),
+        (lambda: local.normal(size=0, seed=7, offset=2**63), "offset"),
+        (lambda: local.uniform(1, 0, size=3, seed=7), "high: 0.0: expected at least low"),
+        (lambda: local.uniform(0, 2, size=3, seed=7, dtype="u32"), "low: 0.0, high: 2.0: expected neither"),
+        (lambda: local.shuffle(np.arange(4), 7, out=np.arange(4, dtype="u8")), "out: type uint64: expected int64"),
+        (lambda: local.shuffle(np.array(4), 7), r"array: shape \(\), type int64: expected at least one dimension"),
+        (lambda: local.index([3, 10], 10, 7), r"positions\[1\] 10: expected less than n = 10"),
+        (lambda: local.inverse_index([10], 10, 7), r"values\[0\] 10: expected less than n = 10"),
+        (lambda: local.fingerprint(np.zeros(3, "u1")), "values: type uint8: expected a type with 2, 4 or 8 bytes"),
+    ],
+)  # fmt: skip
+def test_refusals(call, message):
+    with pytest.raises(shufd.Invalid, match=f"^{message}"):
+        call()
+
+
+def test_a_shuffle_may_not_overlap():
+    array = np.arange(10)
+    with pytest.raises(shufd.Invalid, match="^in and out overlap"):
+        local.shuffle(array, 7, out=array)
+
+
+def test_an_unaligned_array_is_refused():
+    out = np.empty(41, np.uint8)[1:].view(np.uint32)
+    with pytest.raises(shufd.Invalid, match="^out: strides .* aligned for its type"):
+        local.permute(10, 7, out=out)
+
+
+def test_keys_are_refused():
+    with pytest.raises(TypeError, match="'key'.*a named key never leaves its daemon"):
+        local.permute(10, key="training")
+
+
+def test_a_gpu_without_the_library():
+    """A private interface shows what the user sees: the CUDA library is not part of this build, or there is no GPU."""
+    from shufd import _in_process, _request
+
+    request = _request.whole(10, 7, None, 0, "primefold")
+    out = np.empty(16, np.uint32)
+    with pytest.raises(shufd.DeviceError):
+        _in_process.check(_in_process.lib.shufpy_cuda_fill(request, out.ctypes.data & ~15, 40, 0, 0, 0))
+
+
+# ---- Threads, fork, signals ----
+
+
+def test_eight_threads():
+    expected = local.permute(300_000, 7, dtype="u64")
+    numbers = local.normal(size=100_000, seed=7, dtype="f32")
+    failures = []
+
+    def run(threads):
+        for _ in range(5):
+            if not ((local.permute(300_000, 7, dtype="u64", threads=threads) == expected).all()
+                    and (local.normal(size=100_000, seed=7, dtype="f32", threads=threads) == numbers).all()):  # fmt: skip
+                failures.append(threads)
+
+    workers = [threading.Thread(target=run, args=(1 + i % 3,)) for i in range(8)]
+    [worker.start() for worker in workers]
+    [worker.join() for worker in workers]
+    assert not failures
+
+
+def test_child_of_a_process_with_a_team():
+    expected = local.permute(300_000, 7, threads=2)
+
+    def child():
+        assert (local.permute(300_000, 7, threads=2) == expected).all()
+        assert (local.permute(300_000, 7, threads=0) == expected).all()
+
+    run_in_child(child)
+
+
+LONG = """
+import shufd.local, threading, time
+def call():
+    shufd.local.permute(2**31, 7, {options})
+print("begins", flush=True)
+"""
+
+
+def interrupted(tail, options="threads=1"):
+    """Runs a long call, sends SIGINT to it, and returns its output and the seconds until its end."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", LONG.format(options=options) + tail], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "begins\n"
+    time.sleep(0.7)
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, error = process.communicate(timeout=60)
+    return out + error, time.monotonic() - begin
+
+
+@pytest.mark.parametrize("options", ["threads=1", "threads=2", "algorithm='philox24'"])
+def test_ctrl_c_ends_a_call(options):
+    text, seconds = interrupted("call()", options)
+    assert "KeyboardInterrupt" in text and seconds < 5
+
+
+def test_a_signal_handler_may_compute():
+    handler = """
+import signal
+signal.signal(signal.SIGINT, lambda *_: print("handler", shufd.local.permute(10, 7)[0], flush=True) or exit(3))
+call()
+"""
+    text, seconds = interrupted(handler, "threads=2")
+    assert text == "handler 4\n" and seconds < 5
+
+
+def test_ctrl_c_during_a_call_of_another_thread():
+    """The main thread gets the signal at once; the call of the other thread goes on."""
+    tail = """
+worker = threading.Thread(target=call, daemon=True)
+worker.start()
+try:
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("main", worker.is_alive())
+    import os; os._exit(0)
+"""
+    text, seconds = interrupted(tail)
+    assert text == "main True\n" and seconds < 5
+
+
+def test_import_takes_less_than_a_fifth_of_a_second():
+    """Without the time of NumPy, and without torch."""
+    program = """
+import sys, time, numpy
+begin = time.perf_counter(); import shufd; print(time.perf_counter() - begin); assert "torch" not in sys.modules
+"""
+    seconds = min(float(subprocess.check_output([sys.executable, "-c", program], env=os.environ)) for _ in range(3))
+    assert seconds < 0.2
