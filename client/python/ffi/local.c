@@ -33,13 +33,6 @@ int shufpy_host_shuffle(const shuf_records *records, unsigned threads, uintptr_t
     return HOST_CALL(shuf_host_shuffle, records, threads, (const void *)in, (void *)out, bytes);
 }
 
-int shufpy_host_index(const shuf_permutation *permutation, int direction, unsigned threads,
-                      uintptr_t at, size_t count, uintptr_t out)
-{
-    return HOST_CALL(shuf_host_index, permutation, (shuf_direction)direction, threads,
-                     (const uint64_t *)at, count, (uint64_t *)out);
-}
-
 int shufpy_host_fingerprint(uintptr_t values, unsigned width, uint64_t count, unsigned threads,
                             uint64_t *fingerprint)
 {
@@ -66,13 +59,6 @@ int shufpy_cuda_shuffle(const shuf_records *records, uintptr_t in, uintptr_t out
 {
     return end(shuf_cuda_shuffle(records, (const void *)in, (void *)out, bytes, (void *)workspace,
                                  workspace_bytes, (void *)stream));
-}
-
-int shufpy_cuda_index(const shuf_permutation *permutation, int direction, int dtype, uintptr_t at,
-                      size_t count, uintptr_t out, uintptr_t stream)
-{
-    return end(shuf_cuda_index(permutation, (shuf_direction)direction, (shuf_dtype)dtype,
-                               (const void *)at, count, (void *)out, (void *)stream));
 }
 
 int shufpy_cuda_fingerprint(uintptr_t values, unsigned width, uint64_t count, uintptr_t fingerprint,
@@ -111,6 +97,23 @@ int shufpy_cuda_slice(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t offset
 {
     const shuf_request request = slice(n, seed, epoch, offset, count, stride, dtype);
     return shufpy_cuda_fill(&request, out, bytes, 0, 0, stream);
+}
+
+int shufpy_host_index(uint64_t n, uint64_t seed, uint64_t epoch, bool inverse, unsigned threads,
+                      uintptr_t at, size_t count, uintptr_t out)
+{
+    const shuf_permutation permutation = {.n = n, .seed = seed, .epoch = epoch};
+    return HOST_CALL(shuf_host_index, &permutation, inverse ? SHUF_INVERSE : SHUF_FORWARD, threads,
+                     (const uint64_t *)at, count, (uint64_t *)out);
+}
+
+int shufpy_cuda_index(uint64_t n, uint64_t seed, uint64_t epoch, bool inverse, int dtype,
+                      uintptr_t stream, uintptr_t at, size_t count, uintptr_t out)
+{
+    const shuf_permutation permutation = {.n = n, .seed = seed, .epoch = epoch};
+    return end(shuf_cuda_index(&permutation, inverse ? SHUF_INVERSE : SHUF_FORWARD,
+                               (shuf_dtype)dtype, (const void *)at, count, (void *)out,
+                               (void *)stream));
 }
 
 static shuf_request numbers(int distribution, uint64_t seed, uint64_t stream, uint64_t offset,

@@ -82,8 +82,6 @@ int shufpy_write(shufpy_connection *connection, const shufpy_lease *buffer, size
 int shufpy_host_fill(const shuf_request *request, unsigned threads, uintptr_t out, size_t bytes);
 int shufpy_host_shuffle(const shuf_records *records, unsigned threads, uintptr_t in, uintptr_t out,
                         size_t bytes);
-int shufpy_host_index(const shuf_permutation *permutation, int direction, unsigned threads,
-                      uintptr_t at, size_t count, uintptr_t out);
 int shufpy_host_fingerprint(uintptr_t values, unsigned width, uint64_t count, unsigned threads,
                             uint64_t *fingerprint);
 int shufpy_cuda_workspace(const shuf_request *request, size_t *bytes);
@@ -91,17 +89,19 @@ int shufpy_cuda_fill(const shuf_request *request, uintptr_t out, size_t bytes, u
                      size_t workspace_bytes, uintptr_t stream);
 int shufpy_cuda_shuffle(const shuf_records *records, uintptr_t in, uintptr_t out, size_t bytes,
                         uintptr_t workspace, size_t workspace_bytes, uintptr_t stream);
-int shufpy_cuda_index(const shuf_permutation *permutation, int direction, int dtype, uintptr_t at,
-                      size_t count, uintptr_t out, uintptr_t stream);
 int shufpy_cuda_fingerprint(uintptr_t values, unsigned width, uint64_t count, uintptr_t fingerprint,
                             uintptr_t stream);
 
-/* The same without a request, for short calls: Python needs a microsecond to make one. The slice of
- * a permutation by primefold, and numbers of a stream. */
+/* The same without a request, for short calls: Python needs a microsecond to make one. Slices and
+ * look-ups are of permutations by primefold. */
 int shufpy_host_slice(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t offset, uint64_t count,
                       uint64_t stride, int dtype, unsigned threads, uintptr_t out, size_t bytes);
 int shufpy_cuda_slice(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t offset, uint64_t count,
                       uint64_t stride, int dtype, uintptr_t stream, uintptr_t out, size_t bytes);
+int shufpy_host_index(uint64_t n, uint64_t seed, uint64_t epoch, bool inverse, unsigned threads,
+                      uintptr_t at, size_t count, uintptr_t out);
+int shufpy_cuda_index(uint64_t n, uint64_t seed, uint64_t epoch, bool inverse, int dtype,
+                      uintptr_t stream, uintptr_t at, size_t count, uintptr_t out);
 int shufpy_host_numbers(int distribution, uint64_t seed, uint64_t stream, uint64_t offset,
                         uint64_t count, double mean, double std, int dtype, int method,
                         unsigned threads, uintptr_t out, size_t bytes);

@@ -37,7 +37,8 @@ def interval(low: float, high: float, kind: np.dtype[Any]) -> Interval | None:
     if not 0 <= high - low <= most:
         raise Invalid(f"high: {high}: expected at least low = {low}, and a finite difference of type {kind}")
     of = kind.type
-    return Interval(float(of(low)), float(of(high - low)), float(np.nextafter(of(high), of(low))))
+    # The sum makes 0 of -0: the minimum of the two may be either.
+    return Interval(float(of(low)) + 0.0, float(of(high - low)), float(np.nextafter(of(high), of(low))) + 0.0)
 
 
 def scale(values: Any, to: Interval) -> None:

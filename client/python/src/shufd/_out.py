@@ -85,7 +85,7 @@ def _stream_of(array: Any) -> Iterator[int]:
 
     device = getattr(array, "device", None)
     if not isinstance(device, cupy.cuda.Device):
-        device = cupy.cuda.Device(cupy.cuda.runtime.pointerGetAttributes(_address(array)).device)
+        device = cupy.cuda.Device(cupy.cuda.runtime.pointerGetAttributes(address_of(array)).device)
     with device:
         yield int(cupy.cuda.get_current_stream().ptr)
 
@@ -100,18 +100,14 @@ def _workspace(request: Any) -> tuple[Any, int, int]:
     return memory, int(memory.ptr) if size else 0, size
 
 
-def _address(array: Any) -> int:
-    return array.ctypes.data if isinstance(array, np.ndarray) else int(array.__cuda_array_interface__["data"][0])
-
-
 def fill(request: Any, out: Any, threads: int) -> None:
     """Writes the result of a shuf_request to an array of its size."""
     if isinstance(out, np.ndarray):
-        check(lib.shufpy_host_fill(request, threads, _address(out), out.nbytes))
+        check(lib.shufpy_host_fill(request, threads, address_of(out), out.nbytes))
         return
     with _stream_of(out) as stream:
         kept, workspace, size = _workspace(request)
-        check(lib.shufpy_cuda_fill(request, _address(out), out.nbytes, workspace, size, stream))
+        check(lib.shufpy_cuda_fill(request, address_of(out), out.nbytes, workspace, size, stream))
         del kept
 
 
@@ -119,18 +115,14 @@ def shuffle(request: Any, rows: Any, out: Any, threads: int) -> None:
     """Writes the shuffle of contiguous rows to an array of the same size and place."""
     records = ffi.addressof(request, "records")
     if isinstance(out, np.ndarray):
-        check(lib.shufpy_host_shuffle(records, threads, _address(rows), _address(out), out.nbytes))
+        check(lib.shufpy_host_shuffle(records, threads, address_of(rows), address_of(out), out.nbytes))
         return
     with _stream_of(out) as stream:
         kept, workspace, size = _workspace(request)
-        check(lib.shufpy_cuda_shuffle(records, _address(rows), _address(out), out.nbytes, workspace, size, stream))
+        check(lib.shufpy_cuda_shuffle(records, address_of(rows), address_of(out), out.nbytes, workspace, size, stream))
         del kept
 
 
-def look_up(order: Any, inverse: bool, at: Any, out: Any, threads: int) -> None:
-    """Writes the values at positions, or with `inverse` the positions of values, of a shuf_request for a whole
-    permutation. Both are arrays of NumPy of uint64."""
-    permutation = ffi.addressof(order, "permutation")
-    check(lib.shufpy_host_index(permutation, inverse, threads, _address(at), at.size, _address(out)))
-
-
+def address_of(array: Any) -> int:
+    """The address of the first value."""
+    return array.ctypes.data if isinstance(array, np.ndarray) else int(array.__cuda_array_interface__["data"][0])

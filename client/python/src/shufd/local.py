@@ -98,7 +98,6 @@ class Permutation:
         self.n, self.seed, self.epoch = u64("n", n), seed_of(seed), u64("epoch", epoch)
         if not 1 <= self.n <= _MOST:
             raise Invalid(f"n: {n}: expected 1 to 2^62")
-        self._order = _request.whole(self.n, self.seed, None, self.epoch, "primefold")
 
     def index(self, positions: npt.ArrayLike, *, out: Any = None, threads: int = 1) -> Any:
         """The values at positions below n: a uint64 array of the same shape, or an int for a single position. Fails with
@@ -125,7 +124,7 @@ class Permutation:
             ))  # fmt: skip
         elif last < 2**63:
             np.remainder(first + np.arange(out.size, dtype=np.uint64) * np.uint64(stride), self.n, out=out)
-            _out.look_up(self._order, False, out, out, 1)
+            self._write(False, out, out, 1)
         elif stride >= self.n:
             self._fill_range(first, stride % self.n, out)
         else:
@@ -141,10 +140,15 @@ class Permutation:
         if out is not None and np.may_share_memory(places, result):
             places = places.copy()
         try:
-            _out.look_up(self._order, inverse, places, result, _out.threads_of(threads))
+            self._write(inverse, places, result, _out.threads_of(threads))
         except Invalid as error:
             raise renamed(error, at=name) from None
         return result if result.ndim or out is not None else int(result)
+
+    def _write(self, inverse: bool, at: npt.NDArray[np.uint64], out: npt.NDArray[np.uint64], threads: int) -> None:
+        check(lib.shufpy_host_index(
+            self.n, self.seed, self.epoch, inverse, threads, at.ctypes.data, at.size, out.ctypes.data
+        ))  # fmt: skip
 
     def __len__(self) -> int:
         return self.n

@@ -138,25 +138,25 @@ class _Taking(_Turn):
         self._stream, self._kind, self._count = stream, kind, count
 
     def __enter__(self) -> int:
-        super().__enter__()
+        _Turn.__enter__(self)
         stream, kind = self._stream, self._kind
-        try:
-            used = stream._used if stream._kind == kind else 0
-            offset = (stream._draw if used else stream.draw) * kind[1] + used
-            draw, used = divmod(offset + self._count, kind[1])
+        used = stream._used if stream._kind == kind else 0
+        offset = (stream._draw if used else stream._draw + (stream._used > 0)) * kind[1] + used
+        draw, used = divmod(offset + self._count, kind[1])
+        self._end = draw, used
+        if draw + (used > 0) > _DRAWS:
+            self._count = 0
+            _Turn.__exit__(self, None, None, None)
             _place("draw", draw + (used > 0), _DRAWS)
-            self._end = draw, used
-        except BaseException as error:
-            self.__exit__(type(error), error, None)
-            raise
         return offset
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        stream = self._stream
         if kind is None and self._count > 0:
-            stream = self._stream
             stream._draw, stream._used = self._end
             stream._kind = self._kind
-        super().__exit__(kind, error, trace)
+        stream._taking = False
+        stream._lock.release()
 
 
 _get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(

@@ -1,6 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Samplers for PyTorch, and global_shuffle(), which shuffles the records of all ranks together. The
-signatures and lengths of the samplers are those of torch's samplers, the permutations those of shufd.
+"""Samplers for PyTorch; random numbers, permutations and shuffles as tensors; and global_shuffle(), which shuffles the
+records of all ranks together.
+
+    randperm, shuffle, index       permutations in this process, with the same bits on the CPU and any GPU
+    normal_, uniform_              random numbers, likewise
+    Generator                      a place in a random stream, for many of these
+    DistributedSampler, RandomSampler, BatchSampler
+                                   indices of a DataLoader, in the order that all processes of a machine share
+    global_shuffle                 moves the rows of all ranks
+
+The signatures and lengths of the samplers are those of torch's samplers, the permutations those of shufd.
 
     sampler = shufd.torch.DistributedSampler(dataset, seed=7)
     loader = torch.utils.data.DataLoader(dataset, batch_size=256, sampler=sampler, num_workers=8)
@@ -38,9 +47,14 @@ from ._orders import Epoch, Indices, Read
 from ._ranks import in_worker, launched_ranks, rank_and_world
 from ._sampling import Cursor, Share
 from ._shuf import ffi, lib
+from ._torch_generator import Generator
+from ._torch_random import index, normal_, randperm, shuffle, uniform_
 from .random import ReplacementGenerator
 
-__all__ = ["BatchSampler", "DistributedSampler", "RandomSampler", "global_shuffle"]
+__all__ = [
+    "BatchSampler", "DistributedSampler", "Generator", "RandomSampler", "global_shuffle", "index", "normal_", "randperm",
+    "shuffle", "uniform_",
+]  # fmt: skip
 __dir__ = dir_of(__all__)
 
 

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: MIT
+"""Fills tensors of torch in this process: host memory by the CPU's kernels, CUDA memory by a GPU's, in torch's current
+stream. The values do not depend on the device, nor on the strides of the tensor: they are in the order of its indices.
+
+These functions do not use torch's dispatcher for a contiguous tensor, because a dispatch takes longer than a small result.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import torch
+
+from . import _interval, _request
+from ._arguments import seed_of, u64
+from ._dtype import BY_NUMBER, NUMBERS
+from ._errors import Invalid, renamed
+from ._in_process import check, workspace_bytes
+from ._shuf import ffi, lib
+
+_NAMES = {
+    "i64": "int64", "u32": "uint32", "u64": "uint64", "f64": "float64", "f32": "float32", "f16": "float16",
+    "bf16": "bfloat16",
+}  # fmt: skip
+_TYPES = {getattr(torch, name): NUMBERS[short] for short, name in _NAMES.items() if hasattr(torch, name)}
+ORDERS = {of: _TYPES[of] for of in _TYPES if _TYPES[of] <= NUMBERS["i64"]} | {torch.int32: NUMBERS["u32"]}
+NORMALS = {of: _TYPES[of] for of in _TYPES if _TYPES[of] >= NUMBERS["f64"]}
+UNIFORMS = {of: NORMALS[of] for of in (torch.float64, torch.float32)}
+LAWS = {"uniform": (lib.SHUF_UNIFORM, 0)} | {name: (lib.SHUF_GAUSS, number) for name, number in _request.METHODS.items()}
+
+_MANY = 65_536  # values; fewer are computed by the calling thread alone
+_ALIGNMENT = 16  # bytes, of CUDA memory
+_2_64 = 2**64
+
+_empty, _threads = torch.empty, torch.get_num_threads
+
+
+def _raw_stream() -> Any:
+    """The function that returns the address of torch's current stream on a device."""
+    fast = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    return fast or (lambda device: torch.cuda.current_stream(device).cuda_stream)
+
+
+_stream = _raw_stream()
+
+
+def named(kind: Any, allowed: Any) -> int:
+    """The number of a type of torch."""
+    number = allowed.get(kind)
+    if number is None:
+        names = ", ".join(str(of).removeprefix("torch.") for of in allowed)
+        raise Invalid(f"dtype: {kind}: expected one of {names}")
+    return int(number)
+
+
+def _fits(tensor: Any) -> bool:
+    """Whether the kernels can write to the tensor itself."""
+    return bool(
+        tensor.is_contiguous() and (tensor.is_cpu or tensor.data_ptr() % _ALIGNMENT == 0) and not tensor.is_neg()
+    )
+
+
+def _fresh(tensor: Any) -> Any:
+    """A tensor that the kernels can write to, for a copy to or from this one."""
+    return _empty(tensor.shape, dtype=tensor.dtype, device=tensor.device)
+
+
+def _readable(tensor: Any) -> Any:
+    """The tensor, or a copy that the kernels can read."""
+    return tensor if _fits(tensor) else _fresh(tensor).copy_(tensor)
+
+
+def _refuse_device(tensor: Any) -> Any:
+    raise Invalid(f"device: {tensor.device}: expected cpu or cuda")
+
+
+def _place_of(seed: Any, epoch: Any, name: str = "epoch") -> tuple[int, int]:
+    """A seed and an epoch, or the number of a stream, as libshuf takes them."""
+    if type(seed) is int and type(epoch) is int and 0 <= seed < _2_64 and 0 <= epoch < _2_64:
+        return seed, epoch
+    return seed_of(seed), u64(name, epoch)
+
+
+def _alone(tensor: Any) -> Any:
+    """The threads for a tensor in host memory."""
+    return 1 if tensor.numel() < _MANY else _threads()
+
+
+# ---- Permutations --------------------------------------------------------------------------------
+
+
+def order(
+    out: Any, n: int, seed: Any, epoch: Any, offset: int = 0, stride: int = 1, algorithm: str = "primefold"
+) -> None:
+    """Writes the values of a permutation of [0, n) at offset, offset + stride, ... to a tensor."""
+    dtype = ORDERS[out.dtype]
+    if out.dtype is torch.int32 and n > 2**31:
+        raise Invalid(f"n: {n}: expected at most 2^31 with dtype int32")
+    seed, epoch = _place_of(seed, epoch)
+    if not _fits(out):
+        values = _fresh(out)
+        order(values, n, seed, epoch, offset, stride, algorithm)
+        out.copy_(values)
+        return
+    count = out.numel()
+    if algorithm != "primefold":
+        _order_by_request(out, n, seed, epoch, (offset, count, stride), algorithm)
+    elif count == 0:
+        return
+    elif out.is_cpu:
+        check(lib.shufpy_host_slice(
+            n, seed, epoch, offset, count, stride, dtype, 1 if count < _MANY else _threads(), out.data_ptr(), count * out.element_size()
+        ))  # fmt: skip
+    elif out.is_cuda:
+        check(lib.shufpy_cuda_slice(
+            n, seed, epoch, offset, count, stride, dtype, _stream(out.get_device()), out.data_ptr(), count * out.element_size()
+        ))  # fmt: skip
+    else:
+        _refuse_device(out)
+
+
+def _order_by_request(out: Any, n: int, seed: int, epoch: int, part: tuple[int, int, int], algorithm: str) -> None:
+    whole = part == (0, n, 1)
+    request = _request.permutation(
+        max(n, 1), seed, None, epoch, None, _request._NO_SHARD, _request._NO_PART if whole else part, None, algorithm
+    )
+    request.permutation.dtype = ORDERS[out.dtype]
+    if out.numel() == 0:
+        return
+    size = out.numel() * out.element_size()
+    if out.is_cpu:
+        check(lib.shufpy_host_fill(request, _alone(out), out.data_ptr(), size))
+    elif out.is_cuda:
+        workspace = _workspace(request, out)
+        check(lib.shufpy_cuda_fill(
+            request, out.data_ptr(), size, workspace.data_ptr(), workspace.numel(), _stream(out.get_device())
+        ))  # fmt: skip
+    else:
+        _refuse_device(out)
+
+
+def _workspace(request: Any, out: Any) -> Any:
+    """Device memory for the work of a request. torch gives it only to later work of the same stream."""
+    return _empty(workspace_bytes(request), dtype=torch.uint8, device=out.device)
+
+
+def look_up(out: Any, at: Any, n: int, seed: Any, epoch: Any, inverse: bool) -> None:
+    """Writes the values at positions, or with `inverse` the positions of values, of a permutation by primefold. Both
+    tensors are of int64, of one shape, on one device."""
+    seed, epoch = _place_of(seed, epoch)
+    places, count = _readable(at), at.numel()
+    result = out if _fits(out) else _fresh(out)
+    if out.is_cpu:
+        try:
+            check(lib.shufpy_host_index(
+                n, seed, epoch, inverse, _alone(out), places.data_ptr(), count, result.data_ptr()
+            ))  # fmt: skip
+        except Invalid as error:
+            name = "values" if inverse else "positions"
+            if count and int(places.min()) < 0:
+                raise Invalid(f"{name}: {int(places.min())}: expected 0 to n - 1, which is {n - 1}") from None
+            raise renamed(error, at=name) from None
+    elif out.is_cuda:
+        check(lib.shufpy_cuda_index(
+            n, seed, epoch, inverse, NUMBERS["u64"], _stream(out.get_device()), places.data_ptr(), count,
+            result.data_ptr(),
+        ))  # fmt: skip
+    else:
+        _refuse_device(out)
+    if result is not out:
+        out.copy_(result)
+
+
+def shuffle(out: Any, rows: Any, seed: Any, epoch: Any, inverse: bool, algorithm: str = "primefold") -> None:
+    """Writes the rows of a tensor in the order of a permutation to a tensor of the same shape, type and device."""
+    seed, epoch = _place_of(seed, epoch)
+    count, size = len(rows), rows.numel() * rows.element_size()
+    if size == 0:
+        _request.bytes_of(_request.whole(1, seed, None, epoch, algorithm))  # checks the arguments
+        return
+    request = _request.records(count, size // count, seed, None, epoch, inverse, algorithm)
+    source, result = _readable(rows), out if _fits(out) else _fresh(out)
+    records = ffi.addressof(request, "records")
+    if out.is_cpu:
+        threads = 1 if size < 8 * _MANY else _threads()
+        check(lib.shufpy_host_shuffle(records, threads, source.data_ptr(), result.data_ptr(), size))
+    elif out.is_cuda:
+        workspace = _workspace(request, out)
+        check(lib.shufpy_cuda_shuffle(
+            records, source.data_ptr(), result.data_ptr(), size, workspace.data_ptr(), workspace.numel(),
+            _stream(out.get_device()),
+        ))  # fmt: skip
+    else:
+        _refuse_device(out)
+    if result is not out:
+        out.copy_(result)
+
+
+# ---- Random numbers ------------------------------------------------------------------------------
+
+
+def numbers(out: Any, law: str, first: float, second: float, seed: Any, stream: Any, offset: Any) -> None:
+    """Writes the numbers offset, offset + 1, ... of a stream to a tensor. `law` is the method of a normal law with the
+    mean `first` and the standard deviation `second`, or "uniform" for the interval [first, second)."""
+    seed, stream = _place_of(seed, stream, "stream")
+    if not _fits(out):
+        values = _fresh(out)
+        numbers(values, law, first, second, seed, stream, offset)
+        out.copy_(values)
+        return
+    count, dtype = out.numel(), NORMALS[out.dtype]
+    distribution, method = LAWS[law]
+    mean, std = (0.0, 0.0) if law == "uniform" else (first, second)
+    to = interval(first, second, out.dtype) if law == "uniform" and (first != 0.0 or second != 1.0) else None
+    if count == 0:
+        _request.bytes_of(_request.numbers(distribution, seed, None, stream, offset, 1, dtype, mean, std))
+    elif out.is_cpu:
+        check(lib.shufpy_host_numbers(
+            distribution, seed, stream, offset, count, mean, std, dtype, method,
+            1 if count < _MANY else _threads(), out.data_ptr(), count * out.element_size(),
+        ))  # fmt: skip
+    elif out.is_cuda:
+        check(lib.shufpy_cuda_numbers(
+            distribution, seed, stream, offset, count, mean, std, dtype, method, _stream(out.get_device()),
+            out.data_ptr(), count * out.element_size(),
+        ))  # fmt: skip
+    else:
+        _refuse_device(out)
+    if to is not None:
+        _scale(out.detach(), to)
+
+
+@functools.lru_cache(maxsize=256)
+def interval(low: float, high: float, kind: Any) -> Any:
+    """The interval for a type of torch, as NumPy rounds it."""
+    return _interval.interval(low, high, BY_NUMBER[UNIFORMS[kind]])
+
+
+def _scale(values: Any, to: Any) -> None:
+    """As _interval.scale(): the same operations, each with one rounding."""
+    values.mul_(to.width).add_(to.low).clamp_(max=to.last)
+
+
+def check_law(law: str, first: float, second: float) -> None:
+    """Fails with Invalid for arguments whose names libshuf does not know."""
+    if law not in LAWS or law == "uniform":
+        raise Invalid(f"method: {law!r}: expected one of {', '.join(_request.METHODS)}")
+    if second == 0.0 or not math.isfinite(first + second):
+        raise Invalid(f"mean: {first}, std: {second}: expected finite numbers, and a std of 2^-100 to 2^100")
+
+
+def overlap(one: Any, other: Any) -> bool:
+    """Whether two tensors may have common memory."""
+    first, second = _extent(one), _extent(other)
+    return one.device == other.device and first[0] < second[1] and second[0] < first[1]
+
+
+def _extent(tensor: Any) -> tuple[int, int]:
+    """The addresses of the first byte, and behind the last one."""
+    if tensor.numel() == 0:
+        return 0, 0
+    values = 1 + sum((length - 1) * stride for length, stride in zip(tensor.shape, tensor.stride()))
+    return tensor.data_ptr(), tensor.data_ptr() + values * tensor.element_size()

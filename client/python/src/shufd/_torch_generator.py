@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT
+"""shufd.torch.Generator: the place in a random stream, for a training loop that draws tensors one after the other."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from typing import Any
+
+import torch
+
+from . import _torch_fill as fill
+from ._arguments import integer, shown, u64
+from ._errors import Invalid
+from ._torch_random import normal_, randperm, uniform_
+from .random import Stream, kind_of
+
+_ORDERS = ("randperm", 1)  # the kind of permutations, of which each uses a draw
+_KINDS = {"": (1,), "uniform": (2, 4), "table": (2,), "box-muller": (2, 4), "randperm": (1,)}  # numbers of a draw
+
+_FIELDS = ("seed", "stream", "draw", "used", "method", "numbers_of_draw", "spawned")
+
+
+def _refuse_capture() -> None:
+    if torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing():
+        raise Invalid(
+            "generator: a CUDA graph is captured, which would repeat its numbers at each replay: pass seed= and offset= to "
+            "shufd.torch.normal_() or uniform_(), or seed= and epoch= to randperm()"
+        )
+
+
+def _opaque_to_compile(method: Any) -> Any:
+    """torch.compile calls the method as it is: it moves the place, which is no part of a graph."""
+    method._torchdynamo_disable = True
+    return method
+
+
+class Generator:
+    """A place in a random stream, which each call moves behind the numbers that it takes. No two numbers of an object come
+    from the same random bits, whatever types, methods and sizes a program mixes, apart from the numbers of one
+    block or pair of a normal law. The numbers do not depend on the device.
+
+    seed    -2^63 to 2^64 - 1; a negative seed selects the same as seed + 2^64
+    stream  0 to 2^64 - 1; the streams of a seed are independent
+
+    The place is a number of draws, as in shufd.Stream: Generator(7).normal_(x) gives the numbers of normal_(x, seed=7), and
+    of shufd.normal(..., generator=shufd.Stream(7)). A call that fails does not move it. Threads may share a generator;
+    their calls take turns. It can be copied and pickled: a copy gives the same numbers again, so the workers of a DataLoader
+    each need their own, from spawn(). torch.compile ends a graph at each call, and the capture of a CUDA graph fails with
+    Invalid: there, use the functions of shufd.torch with a seed.
+    """
+
+    __slots__ = ("_place",)
+
+    def __init__(self, seed: int, stream: int = 0) -> None:
+        self._place = Stream(seed, stream)
+
+    @property
+    def seed(self) -> int:
+        """The seed, 0 to 2^64 - 1."""
+        return self._place.seed
+
+    @property
+    def stream(self) -> int:
+        """The number of the stream."""
+        return self._place.stream
+
+    @property
+    def draw(self) -> int:
+        """The number of the first draw that is not used. A draw has two numbers, but four of uniform float32, and of
+        box-muller float32, float16 and bfloat16."""
+        return self._place.draw
+
+    # ---- Tensors -------------------------------------------------------------------------------
+
+    @_opaque_to_compile
+    def normal_(
+        self, tensor: torch.Tensor, mean: float = 0.0, std: float = 1.0, *, method: str = "table"
+    ) -> torch.Tensor:
+        """Fills a tensor with the next normal numbers, and returns it. Arguments and errors: as shufd.torch.normal_()."""
+        _refuse_capture()
+        kind = kind_of(fill.named(_type_of(tensor), fill.NORMALS), method)
+        with self._place._take(kind, tensor.numel()) as offset:
+            return normal_(tensor, mean, std, seed=self.seed, stream=self.stream, offset=offset, method=method)
+
+    @_opaque_to_compile
+    def uniform_(self, tensor: torch.Tensor, low: float = 0.0, high: float = 1.0) -> torch.Tensor:
+        """Fills a tensor with the next uniform numbers of [low, high), and returns it. Arguments and errors: as
+        shufd.torch.uniform_()."""
+        _refuse_capture()
+        kind = kind_of(fill.named(_type_of(tensor), fill.UNIFORMS))
+        with self._place._take(kind, tensor.numel()) as offset:
+            return uniform_(tensor, low, high, seed=self.seed, stream=self.stream, offset=offset)
+
+    def randn(self, *size: Any, dtype: torch.dtype | None = None, device: Any = None) -> torch.Tensor:
+        """A new tensor of normal numbers with mean 0 and standard deviation 1, as torch.randn(). By default of torch's
+        default type and device."""
+        return self.normal_(torch.empty(*size, dtype=dtype, device=device))
+
+    def rand(self, *size: Any, dtype: torch.dtype | None = None, device: Any = None) -> torch.Tensor:
+        """A new tensor of uniform numbers of [0, 1), as torch.rand()."""
+        return self.uniform_(torch.empty(*size, dtype=dtype, device=device))
+
+    @_opaque_to_compile
+    def randperm(self, n: int, *, dtype: torch.dtype = torch.int64, device: Any = None) -> torch.Tensor:
+        """A permutation of [0, n) as a new tensor, as torch.randperm(). It takes one draw. Arguments and errors: as
+        shufd.torch.randperm(). In the stream 0, it is randperm(n, seed=seed, epoch=draw)."""
+        _refuse_capture()
+        with self._place._take(_ORDERS, 1) as draw:
+            return randperm(n, seed=self._seed_of_orders(), epoch=draw, dtype=dtype, device=device)
+
+    def _seed_of_orders(self) -> int:
+        """Permutations have no stream. Of a million streams, two have the same seed with probability 3e-8."""
+        if self.stream == 0:
+            return self.seed
+        text = b"Generator" + struct.pack("<QQ", self.seed, self.stream)
+        return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+
+    # ---- The place -------------------------------------------------------------------------------
+
+    def spawn(self, n_children: int) -> list[Generator]:
+        """Generators of independent streams of the same seed. Each call returns new ones; a copy, or a generator at another
+        draw, has the same children."""
+        return [_of(place) for place in self._place.spawn(n_children)]
+
+    def state_dict(self) -> dict[str, Any]:
+        """The seed and the place, as a new dict of integers and a text, which torch.load(weights_only=True) takes."""
+        state = self._place.__getstate__()
+        (method, width), used = state["_kind"], state["_used"]
+        return {
+            "seed": state["seed"], "stream": state["stream"], "draw": state["_draw"], "used": used,
+            "method": method, "numbers_of_draw": width, "spawned": state["_spawned"],
+        }  # fmt: skip
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes the seed and the place of a state. Fails with Invalid for a dict that state_dict() has not made."""
+        try:
+            state = {name: state_dict[name] for name in _FIELDS}
+        except (KeyError, TypeError):
+            raise Invalid(f"state_dict: {shown(state_dict)}: expected one of shufd.torch.Generator.state_dict()") from None
+        method, width = state["method"], integer("numbers_of_draw", state["numbers_of_draw"])
+        used = integer("used", state["used"])
+        if not isinstance(method, str) or width not in _KINDS.get(method, ()) or not 0 <= used < width:
+            raise Invalid(
+                f"state_dict: method {shown(method)}, numbers_of_draw {width}, used {used}: expected a method of this "
+                "version, its numbers of a draw, and fewer used numbers"
+            )
+        place = Stream(state["seed"], state["stream"], state["draw"])
+        place._kind, place._used, place._spawned = (method, width), used, u64("spawned", state["spawned"])
+        self._place = place
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.state_dict()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.load_state_dict({**state})
+
+    def __repr__(self) -> str:
+        return f"shufd.torch.Generator(seed={self.seed}, stream={self.stream}, draw={self.draw})"
+
+
+def _of(place: Stream) -> Generator:
+    generator = Generator(place.seed, place.stream)
+    generator._place = place
+    return generator
+
+
+def _type_of(tensor: Any) -> Any:
+    if not isinstance(tensor, torch.Tensor):
+        raise Invalid(f"tensor: {shown(tensor)}: expected a tensor")
+    return tensor.dtype

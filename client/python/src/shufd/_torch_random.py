@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: MIT
+"""Permutations, shuffles and random numbers as tensors of torch, computed in this process; shufd.torch exports them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from . import _torch_fill as fill
+from ._arguments import flag, integer, real, shown, u64
+from ._errors import Invalid
+from ._torch_ops import is_compiling, is_plain, must_dispatch, ops, signed
+
+_MOST = 2**62
+_empty = torch.empty
+_grad_enabled, _STRIDED = torch.is_grad_enabled, torch.strided
+
+
+# ---- The tensors of a call -------------------------------------------------------------------------
+
+
+def _increment_version() -> Any:
+    """A function that tells autograd about a change of a tensor that no operator has made."""
+    fast = getattr(torch._C, "_increment_version", None)
+    if fast is None:  # before torch 2.1: an operator on no value of the same memory
+        return lambda tensors: tensors[0].detach().reshape(-1)[:0].zero_()
+    return fast
+
+
+_changed = _increment_version()
+
+
+def _mark_changed(tensor: Any) -> None:
+    if not tensor.is_inference():
+        _changed([tensor])
+
+
+def _check_tensor(name: str, tensor: Any) -> None:
+    if is_plain(tensor) and tensor.layout is torch.strided and (tensor.is_cpu or tensor.is_cuda):
+        return
+    if not isinstance(tensor, torch.Tensor):
+        raise Invalid(f"{name}: {shown(tensor)}: expected a tensor")
+    if type(tensor).__module__.startswith("torch.distributed"):
+        raise Invalid(f"{name}: {type(tensor).__name__}: expected a tensor of this process; use its to_local()")
+    if tensor.layout is not torch.strided or tensor.device.type not in ("cpu", "cuda"):
+        raise Invalid(f"{name}: {tensor.layout}, device {tensor.device}: expected a dense tensor on cpu or cuda")
+
+
+def _check_out(out: Any, shape: tuple[int, ...], dtype: Any, device: Any) -> None:
+    _check_tensor("out", out)
+    if out.dtype is not dtype or tuple(out.shape) != shape:
+        raise Invalid(f"out: {out.dtype}, shape {tuple(out.shape)}: expected {dtype}, shape {shape}")
+    if device is not None and device != out.device and torch.empty(0, device=device).device != out.device:
+        raise Invalid(f"out: on {out.device}: expected {device}")
+    if out.requires_grad and _grad_enabled():
+        raise Invalid("out: requires a gradient: expected a tensor that does not, or torch.no_grad()")
+
+
+def _made(count: int, dtype: Any, device: Any) -> Any:
+    out = _empty(count, dtype=dtype) if device is None else _empty(count, dtype=dtype, device=device)
+    if not (out.is_cpu or out.is_cuda):
+        raise Invalid(f"device: {out.device}: expected cpu or cuda")
+    return out
+
+
+# ---- Permutations --------------------------------------------------------------------------------
+
+
+def randperm(
+    n: int,
+    *,
+    seed: int,
+    epoch: int = 0,
+    dtype: torch.dtype = torch.int64,
+    device: Any = None,
+    out: torch.Tensor | None = None,
+    offset: int = 0,
+    count: int | None = None,
+    stride: int = 1,
+    algorithm: str = "primefold",
+) -> torch.Tensor:
+    """The permutation of [0, n) that algorithm, seed and epoch select, as torch.randperm() returns one. The values are those
+    of shufd.permute(), with the same bits on the CPU and on any GPU.
+
+    n         0 to 2^62; 0 gives an empty tensor
+    seed      -2^63 to 2^64 - 1; a negative seed selects the same as seed + 2^64
+    epoch     0 to 2^64 - 1; each pair of seed and epoch selects its own permutation
+    dtype     int64, or int32 (n <= 2^31), uint32 (n <= 2^32), uint64
+    device    of the result; by default that of `out`, or torch's default device
+    out       a tensor of `count` values of the type, which the call fills and returns
+    offset, count, stride
+              only the `count` values at offset, offset + stride, ...; by default all from `offset` on
+    algorithm "primefold", "philox24" or "lcg"
+
+    Needs no daemon. On a GPU the call queues the work in torch's current stream and returns. It may be captured in a CUDA
+    graph and compiled by torch.compile. Any number of threads may call it. Errors: Invalid; DeviceError without the CUDA
+    library of shufd, or if its driver is too old; IOFailure; those of torch for memory.
+    """
+    if type(n) is not int or n < 0 or n > _MOST or offset != 0 or stride != 1 or count is not None:
+        n, offset, count, stride = _part(n, offset, count, stride)
+    else:
+        count = n
+    dispatches = must_dispatch()
+    if out is None:
+        if dtype not in fill.ORDERS:
+            fill.named(dtype, fill.ORDERS)
+        out = _made(count, dtype, device)
+    elif not is_compiling():
+        fill.named(out.dtype if isinstance(out, torch.Tensor) else dtype, fill.ORDERS)
+        dtype = out.dtype if dtype is torch.int64 and isinstance(out, torch.Tensor) else dtype
+        _check_out(out, (count,), dtype, device)
+    if dispatches or not is_plain(out):
+        ops.order(out, n, signed(seed), signed(epoch), offset, stride, algorithm)
+        return out
+    fill.order(out, n, seed, epoch, offset, stride, algorithm)
+    _mark_changed(out)
+    return out
+
+
+def _part(n: Any, offset: Any, count: Any, stride: Any) -> tuple[int, int, int, int]:
+    """Checks the arguments of a slice, and counts its values."""
+    if is_compiling():
+        return n, offset, -((offset - n) // stride) if count is None else count, stride
+    n, offset, stride = integer("n", n), integer("offset", offset), integer("stride", stride)
+    if not 0 <= n <= _MOST:
+        raise Invalid(f"n: {n}: expected 0 to 2^62")
+    if not 0 <= offset <= n:
+        raise Invalid(f"offset: {offset}: expected 0 to n, which is {n}")
+    if stride < 1:
+        raise Invalid(f"stride: {stride}: expected at least 1")
+    most = -((offset - n) // stride)
+    count = most if count is None else integer("count", count)
+    if not 0 <= count <= most:
+        raise Invalid(f"count: {count}: expected 0 to {most}, the values of n {n} from offset {offset} with stride {stride}")
+    return n, offset, count, stride
+
+
+def index(
+    positions: torch.Tensor, n: int, *, seed: int, epoch: int = 0, inverse: bool = False
+) -> torch.Tensor:
+    """The values at single positions of the permutation that randperm(n, seed=seed, epoch=epoch) returns, without computing
+    the others. With `inverse`, the positions of values.
+
+    positions  integers below n, of any shape. On a GPU the call cannot see them: for one out of range, it returns -1
+    n          1 to 2^62
+    Returns a tensor of int64 of the same shape on the same device. Errors: those of randperm(), and on the CPU Invalid
+    for a position out of range.
+    """
+    if is_compiling() or (must_dispatch() and isinstance(positions, torch.Tensor)):
+        out = torch.empty_like(positions, dtype=torch.int64)
+        ops.look_up(out, positions.to(torch.int64), n, signed(seed), signed(epoch), inverse)
+        return out
+    _check_tensor("positions", positions)
+    if positions.dtype.is_floating_point or positions.dtype.is_complex or positions.dtype is torch.bool:
+        raise Invalid(f"positions: {positions.dtype}: expected integers")
+    places = positions if positions.dtype is torch.int64 else positions.to(torch.int64)
+    out = _empty(places.shape, dtype=torch.int64, device=places.device)
+    fill.look_up(out, places, u64("n", n), seed, epoch, flag("inverse", inverse))
+    return out
+
+
+class _Shuffle(torch.autograd.Function):
+    """The gradient of a shuffle is the inverse shuffle of the gradient."""
+
+    @staticmethod
+    def forward(tensor: Any, seed: Any, epoch: Any, inverse: bool, algorithm: str) -> Any:
+        return _shuffled(tensor, seed, epoch, inverse, algorithm)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.arguments = inputs[1:]
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        seed, epoch, inverse, algorithm = ctx.arguments
+        return shuffle(gradient, seed=seed, epoch=epoch, inverse=not inverse, algorithm=algorithm), None, None, None, None
+
+
+def _differentiable(tensor: Any, seed: Any, epoch: Any, inverse: bool, algorithm: str) -> Any:
+    if not hasattr(torch.autograd.Function, "setup_context"):
+        raise Invalid(f"tensor: requires a gradient: expected one that does not with torch {torch.__version__}, or torch 2.0")
+    return _Shuffle.apply(tensor, seed, epoch, inverse, algorithm)
+
+
+def _shuffled(tensor: Any, seed: Any, epoch: Any, inverse: bool, algorithm: str) -> Any:
+    out = torch.empty_like(tensor, memory_format=torch.contiguous_format)
+    _write_shuffle(out, tensor, seed, epoch, inverse, algorithm)
+    return out
+
+
+def _write_shuffle(out: Any, tensor: Any, seed: Any, epoch: Any, inverse: bool, algorithm: str) -> None:
+    if must_dispatch() or not (is_plain(out) and is_plain(tensor)):
+        ops.shuffle(out, tensor, signed(seed), signed(epoch), inverse, algorithm)
+    else:
+        fill.shuffle(out, tensor, seed, epoch, inverse, algorithm)
+
+
+def shuffle(
+    tensor: torch.Tensor,
+    *,
+    seed: int,
+    epoch: int = 0,
+    inverse: bool = False,
+    out: torch.Tensor | None = None,
+    algorithm: str = "primefold",
+) -> torch.Tensor:
+    """The rows of a tensor in the order of a permutation: tensor[randperm(len(tensor), seed=seed, epoch=epoch)], in less
+    time. With `inverse`, undoes this.
+
+    tensor    of at least one dimension, of any type, also with no rows
+    out       a tensor of the same shape, type and device without common memory, which the call fills and returns; the
+              tensor may then not need a gradient
+    The other arguments and the errors are those of randperm(). With torch 2.0 it is differentiable.
+    """
+    if not is_compiling():
+        _check_tensor("tensor", tensor)
+        if tensor.dim() == 0:
+            raise Invalid("tensor: shape (): expected at least one dimension")
+        inverse = flag("inverse", inverse)
+    needs_gradient = tensor.requires_grad and _grad_enabled()
+    if out is None:
+        if needs_gradient:
+            return _differentiable(tensor, seed, epoch, inverse, algorithm)
+        return _shuffled(tensor, seed, epoch, inverse, algorithm)
+    if not is_compiling():
+        _check_out(out, tuple(tensor.shape), tensor.dtype, tensor.device)
+        if needs_gradient:
+            raise Invalid("out: the tensor requires a gradient: expected None, or torch.no_grad()")
+        if fill.overlap(out, tensor):
+            raise Invalid("out: overlaps the tensor: expected memory of its own")
+    _write_shuffle(out, tensor, seed, epoch, inverse, algorithm)
+    if not is_compiling():
+        _mark_changed(out)
+    return out
+
+
+# ---- Random numbers ------------------------------------------------------------------------------
+
+
+def normal_(
+    tensor: torch.Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    *,
+    seed: int,
+    stream: int = 0,
+    offset: int = 0,
+    method: str = "table",
+) -> torch.Tensor:
+    """Fills a tensor with normal random numbers, as tensor.normal_(mean, std), and returns it. The numbers are those of
+    shufd.normal(), in the order of the tensor's indices, with the same bits on the CPU and on any GPU.
+
+    tensor    of float64, float32, float16 or bfloat16, on the CPU or on a GPU
+    mean      a number, -2^100 to 2^100
+    std       a number, 2^-100 to 2^100; with float16, |mean| + 16 std is at most 65504
+    seed, stream, offset
+              select the numbers: number offset, offset + 1, ... of a stream. Types and offsets share random bits, as
+              shufd.normal() describes: a shufd.torch.Generator avoids this
+    method    "table", faster on a GPU, or "box-muller"
+
+    As for torch's own, a leaf that requires a gradient is refused outside torch.no_grad(). Needs no daemon. Streams, graphs,
+    torch.compile, threads and errors: as in randperm().
+    """
+    if not is_compiling():
+        mean, std = _number("mean", mean), _number("std", std)
+        fill.check_law(method, mean, std)
+    return _draw(tensor, fill.NORMALS, method, mean, std, seed, stream, offset)
+
+
+def uniform_(
+    tensor: torch.Tensor,
+    low: float = 0.0,
+    high: float = 1.0,
+    *,
+    seed: int,
+    stream: int = 0,
+    offset: int = 0,
+) -> torch.Tensor:
+    """Fills a tensor with uniform random numbers of [low, high), as tensor.uniform_(low, high), and returns it. The numbers
+    are those of shufd.uniform().
+
+    tensor    of float64 or float32
+    low, high finite numbers, low <= high, whose difference is finite too, in the type of the tensor
+    The other arguments and the errors are those of normal_(). Value i of float64 has the bits of values 2 i and 2 i + 1 of
+    float32.
+    """
+    if not is_compiling():
+        low, high = _number("low", low), _number("high", high)
+    return _draw(tensor, fill.UNIFORMS, "uniform", low, high, seed, stream, offset)
+
+
+def _number(name: str, value: Any) -> float:
+    return value if type(value) is float else real(name, value)
+
+
+def _draw(
+    tensor: Any, allowed: Any, law: str, first: float, second: float, seed: Any, stream: Any, offset: Any
+) -> Any:
+    dispatches = must_dispatch()
+    if is_compiling():
+        ops.numbers(tensor, law, first, second, signed(seed), signed(stream), offset)
+        return tensor
+    if dispatches or not is_plain(tensor) or tensor.dtype not in allowed or tensor.layout is not _STRIDED or not (
+        tensor.is_cpu or tensor.is_cuda
+    ):
+        _check_tensor("tensor", tensor)
+        fill.named(tensor.dtype, allowed)
+    if tensor.requires_grad and _grad_enabled():
+        tensor.zero_()  # torch refuses a leaf, and records that the values have no gradient
+    if type(offset) is not int or not 0 <= offset <= _MOST:
+        offset = u64("offset", offset)
+    if dispatches or not is_plain(tensor):
+        ops.numbers(tensor, law, first, second, signed(seed), signed(stream), offset)
+        return tensor
+    fill.numbers(tensor, law, first, second, seed, stream, offset)
+    _mark_changed(tensor)
+    return tensor
