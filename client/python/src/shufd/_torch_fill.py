@@ -250,16 +250,3 @@ def check_law(law: str, first: float, second: float) -> None:
     if second == 0.0 or not math.isfinite(first + second):
         raise Invalid(f"mean: {first}, std: {second}: expected finite numbers, and a std of 2^-100 to 2^100")
 
-
-def overlap(one: Any, other: Any) -> bool:
-    """Whether two tensors may have common memory."""
-    first, second = _extent(one), _extent(other)
-    return one.device == other.device and first[0] < second[1] and second[0] < first[1]
-
-
-def _extent(tensor: Any) -> tuple[int, int]:
-    """The addresses of the first byte, and behind the last one."""
-    if tensor.numel() == 0:
-        return 0, 0
-    values = 1 + sum((length - 1) * stride for length, stride in zip(tensor.shape, tensor.stride()))
-    return tensor.data_ptr(), tensor.data_ptr() + values * tensor.element_size()

@@ -227,8 +227,6 @@ def shuffle(
         _check_out(out, tuple(tensor.shape), tensor.dtype, tensor.device)
         if needs_gradient:
             raise Invalid("out: the tensor requires a gradient: expected None, or torch.no_grad()")
-        if fill.overlap(out, tensor):
-            raise Invalid("out: overlaps the tensor: expected memory of its own")
     _write_shuffle(out, tensor, seed, epoch, inverse, algorithm)
     if not is_compiling():
         _mark_changed(out)

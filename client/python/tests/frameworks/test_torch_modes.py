@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: MIT
+"""Tensors that this process fills, under torch.compile, torch.export, fake tensors, the modes of torch and the transforms
+of torch.func. These need torch 2."""
+
+import copy
+import ctypes
+import shutil
+
+import pytest
+
+from conftest import skip_without
+
+skip_without("torch")
+
+import torch
+
+import shufd
+import shufd.torch as shuftorch
+
+BACKENDS = ["eager", "aot_eager"] + (["inductor"] if shutil.which("g++") else [])
+
+
+def step(rows, epoch):
+    """Calls every function."""
+    order = shuftorch.randperm(10, seed=2**64 - 1, epoch=epoch)
+    noise = shuftorch.normal_(torch.empty(10), 1.0, 2.0, seed=7, offset=epoch)
+    mask = shuftorch.uniform_(torch.empty(10), -1.0, 2.0, seed=-7, stream=epoch)
+    bits = shuftorch.normal_(torch.empty(3, 4, dtype=torch.bfloat16), seed=7, method="box-muller")
+    shuffled = shuftorch.shuffle(rows, seed=7, epoch=epoch)
+    back = shuftorch.shuffle(shuffled, seed=7, epoch=epoch, inverse=True, out=torch.empty_like(rows))
+    values = shuftorch.index(order, 100, seed=7, epoch=epoch)
+    tail = shuftorch.randperm(100, seed=7, offset=90, out=torch.empty(10, dtype=torch.int64))
+    return order, noise * 1, mask, bits, shuffled, back + 1, values, tail
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_compiled_functions_give_the_same_values(backend):
+    torch._dynamo.reset()
+    compiled = torch.compile(step, fullgraph=True, backend=backend)
+    rows = torch.arange(30.0).reshape(10, 3)
+    for epoch in (3, 4, 5, 6, 2**40):
+        for value, expected in zip(compiled(rows, epoch), step(rows, epoch)):
+            assert torch.equal(value, expected) and value.dtype is expected.dtype
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] <= 3 * (1 + BACKENDS.index(backend))
+
+
+def test_a_compiled_function_has_its_gradient():
+    torch._dynamo.reset()
+
+    def loss(rows):
+        noisy = rows + shuftorch.normal_(torch.empty_like(rows), seed=7)
+        return (shuftorch.shuffle(noisy, seed=7) * torch.arange(10.0)).sum()
+
+    rows = torch.arange(10.0, requires_grad=True)
+    loss(rows).backward()
+    expected, rows.grad = rows.grad, None
+    torch.compile(loss, fullgraph=True, backend="aot_eager")(rows).backward()
+    assert torch.equal(rows.grad, expected)
+
+
+def test_a_generator_ends_a_graph():
+    torch._dynamo.reset()
+    generator = shuftorch.Generator(7)
+    other = copy.copy(generator)
+    compiled = torch.compile(lambda rows: rows + generator.normal_(torch.empty(3)) * 2, backend="eager")
+    for _ in range(4):
+        assert torch.equal(compiled(torch.zeros(3)), other.normal_(torch.empty(3)) * 2)
+    assert generator.draw == other.draw
+
+
+def test_export():
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            return x + shuftorch.normal_(torch.empty_like(x), seed=7)
+
+    rows = torch.zeros(3, 4)
+    exported = torch.export.export(Model(), (rows,), dynamic_shapes=({0: torch.export.Dim("rows", max=99)},))
+    for n in (3, 9):
+        assert torch.equal(exported.module()(torch.zeros(n, 4)), Model()(torch.zeros(n, 4)))
+
+
+def test_fake_tensors():
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        rows = torch.empty(10, 3)
+        values = step(rows, 3)
+    for value, expected in zip(values, step(torch.empty(10, 3), 3)):
+        assert value.shape == expected.shape and value.dtype is expected.dtype and type(value).__name__ == "FakeTensor"
+
+
+def test_make_fx_records_the_calls():
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    rows = torch.arange(30.0).reshape(10, 3)
+    graph = make_fx(lambda rows: step(rows, 3))(rows)
+    for value, expected in zip(graph(rows), step(rows, 3)):
+        assert torch.equal(value, expected)
+    assert graph.code.count("torch.ops.shufd.") == 8
+
+
+def test_autocast_and_subclasses():
+    class Own(torch.Tensor):
+        pass
+
+    expected = shuftorch.normal_(torch.empty(3), seed=7)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(shuftorch.normal_(torch.empty(3), seed=7), expected)
+    own = shuftorch.normal_(torch.zeros(3).as_subclass(Own), seed=7)
+    assert type(own) is Own and (own.numpy() == expected.numpy()).all()
+
+
+def test_the_default_device():
+    with torch.device("meta"), pytest.raises(shufd.Invalid, match="^device: meta: expected cpu or cuda"):
+        shuftorch.randperm(3, seed=7)
+
+
+@pytest.mark.parametrize(
+    "operator, arguments",
+    [
+        ("order", (torch.empty(5, dtype=torch.int64), 10, 7, 3, 2, 1, "primefold")),
+        ("numbers", (torch.empty(5), "table", 0.0, 1.0, 7, 0, 0)),
+        ("shuffle", (torch.empty(5), torch.ones(5), 7, 3, False, "lcg")),
+        ("look_up", (torch.empty(5, dtype=torch.int64), torch.arange(5), 10, 7, 3, True)),
+    ],
+)
+def test_operators_pass_the_checks_of_torch(operator, arguments):
+    torch.library.opcheck(getattr(torch.ops.shufd, operator).default, arguments)
+
+
+# ---- torch.func ----
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda rows: shuftorch.normal_(rows, seed=7),
+        lambda rows: rows + shuftorch.uniform_(torch.empty(4), seed=7),
+        lambda rows: rows + shuftorch.randperm(4, seed=7),
+        lambda rows: shuftorch.shuffle(rows, seed=7),
+        lambda rows: shuftorch.Generator(7).normal_(rows),
+        lambda rows: torch.func.grad(lambda x: (x + shuftorch.randperm(4, seed=7)).sum())(rows),
+    ],
+)
+def test_vmap_is_refused(call):
+    with pytest.raises(shufd.Invalid, match="^vmap: a call with a seed would give each element"):
+        torch.vmap(call)(torch.zeros(3, 4))
+
+
+def test_grad_of_torch_func():
+    expected = shuftorch.normal_(torch.empty(3), seed=7)
+    assert torch.equal(
+        torch.func.grad(lambda x: (x * shuftorch.normal_(torch.empty_like(x), seed=7)).sum())(torch.zeros(3)), expected
+    )
+    weights = torch.arange(3.0)
+    assert torch.equal(
+        torch.func.grad(lambda x: (weights * shuftorch.shuffle(x, seed=7)).sum())(torch.zeros(3)),
+        shuftorch.shuffle(weights, seed=7, inverse=True),
+    )
+
+
+# ---- Other tensors ----
+
+
+def test_a_distributed_tensor_is_refused(tmp_path):
+    from torch.distributed.tensor import DeviceMesh, Replicate, distribute_tensor
+
+    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
+    try:
+        tensor = distribute_tensor(torch.zeros(4), DeviceMesh("cpu", [0]), [Replicate()])
+        for call in (
+            lambda: shuftorch.normal_(tensor, seed=7),
+            lambda: shuftorch.shuffle(tensor, seed=7),
+            lambda: shuftorch.index(tensor, 10, seed=7),
+        ):
+            with pytest.raises(shufd.Invalid, match=r": DTensor: expected a tensor of this process; use its to_local\(\)"):
+                call()
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+def test_a_machine_without_a_gpu():
+    """torch itself refuses the device."""
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        with pytest.raises((RuntimeError, AssertionError)):
+            shuftorch.randperm(3, seed=7, device="cuda")
