@@ -249,4 +249,3 @@ def check_law(law: str, first: float, second: float) -> None:
         raise Invalid(f"method: {law!r}: expected one of {', '.join(_request.METHODS)}")
     if second == 0.0 or not math.isfinite(first + second):
         raise Invalid(f"mean: {first}, std: {second}: expected finite numbers, and a std of 2^-100 to 2^100")
-
