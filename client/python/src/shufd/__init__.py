@@ -18,8 +18,9 @@
     DeviceArray                     a result in the memory of a GPU
     Error                           the base of Invalid, NoDaemon, Busy and all other errors
 
-Submodules: `shufd.local` has look-ups without a daemon, `shufd.torch`, `shufd.jax` and `shufd.ray` have
-samplers and shuffles for PyTorch, JAX and Ray. Modules whose names begin with _ are private.
+Submodules: `shufd.local` computes the same values in this process, without a daemon. `shufd.torch` and `shufd.jax` do so
+for tensors of PyTorch and arrays of JAX, and have samplers. `shufd.ray` shuffles data of Ray. Modules whose names begin
+with _ are private.
 """
 
 from __future__ import annotations
@@ -209,6 +210,7 @@ _GENERATOR = "numpy.random.Generator(shufd.BitGenerator(seed))"
 _OTHERS = {
     "BatchSampler": "shufd.torch.BatchSampler",
     "DistributedSampler": "shufd.torch.DistributedSampler",
+    "Generator": "shufd.torch.Generator",
     "IndexSampler": "shufd.jax.IndexSampler",
     "RandomSampler": "shufd.torch.RandomSampler",
     "choice": f"{_GENERATOR}.choice",
@@ -216,6 +218,7 @@ _OTHERS = {
     "global_shuffle": "shufd.torch.global_shuffle",
     "integers": f"{_GENERATOR}.integers",
     "lookup": "shufd.index",
+    "normal_": "shufd.torch.normal_",
     "permutation": "shufd.permute",
     "permuted": "shufd.shuffle",
     "rand": "shufd.uniform",
@@ -224,6 +227,7 @@ _OTHERS = {
     "random_shuffle": "shufd.ray.random_shuffle",
     "randperm": "shufd.permute",
     "standard_normal": "shufd.normal",
+    "uniform_": "shufd.torch.uniform_",
 }
 if not TYPE_CHECKING:  # for mypy, any name would exist
     __getattr__ = advice_of(__name__, _OTHERS, ("jax", "ray", "torch"))
