@@ -39,6 +39,78 @@ def test_permutation_of_64_bits(client):
         jax.config.update("jax_enable_x64", False)
 
 
+# ---- In this process -----------------------------------------------------------------------------
+
+
+def same(array, expected):
+    array = np.asarray(array)
+    assert array.dtype == expected.dtype and array.shape == expected.shape and (array == expected).all()
+
+
+def test_values_in_this_process():
+    pytest.importorskip("jax")
+    for seed in (7, -7, 2**64 - 1):
+        same(shufd.jax.randperm(1000, seed, 2**40), shufd.local.permute(1000, seed, 2**40))
+        for dtype in ("f32", "f16", "bf16"):
+            for method in ("table", "box-muller"):
+                same(shufd.jax.normal((3, 5), seed, loc=1.0, scale=2.0, stream=3, offset=2**40, dtype=dtype, method=method),
+                     shufd.local.normal(1.0, 2.0, (3, 5), seed=seed, stream=3, offset=2**40, dtype=dtype, method=method))
+        for dtype in ("f32", "u32"):
+            same(shufd.jax.uniform(5, seed, dtype=dtype), shufd.local.uniform(size=5, seed=seed, dtype=dtype))  # fmt: skip
+    assert shufd.jax.normal((0, 3), 7).shape == (0, 3) and shufd.jax.uniform((), 7).shape == ()
+
+
+def test_jit_and_vmap():
+    jax = pytest.importorskip("jax")
+    orders = jax.jit(lambda seed, epoch: shufd.jax.randperm(100, seed, epoch))
+    for seed, epoch in ((7, 3), (-7, 2**31 - 1)):
+        same(orders(seed, epoch), shufd.local.permute(100, seed, epoch))
+    same(orders(np.uint32(2**32 - 1), 0), shufd.local.permute(100, 2**32 - 1))
+    epochs = np.arange(6).reshape(2, 3)
+    each = jax.jit(jax.vmap(jax.vmap(lambda epoch: shufd.jax.randperm(10, 7, epoch))))(epochs)
+    same(each, np.stack([[shufd.local.permute(10, 7, int(epoch)) for epoch in row] for row in epochs]))
+    noisy = jax.vmap(lambda x, step: x + shufd.jax.normal(4, 7, offset=4 * step))(np.zeros((3, 4), np.float32), np.arange(3))
+    same(noisy, shufd.local.normal(size=(3, 4), seed=7, dtype="f32"))
+    same(jax.jit(lambda step: shufd.jax.uniform((2, 2), 7, stream=step))(5), shufd.local.uniform(size=(2, 2), seed=7, stream=5, dtype="f32"))
+
+
+def test_grad_and_scan():
+    jax = pytest.importorskip("jax")
+    noise = shufd.local.normal(size=3, seed=7, dtype="f32")
+    same(jax.jit(jax.grad(lambda x: (x * shufd.jax.normal(3, 7)).sum()))(np.zeros(3, np.float32)), noise)
+    _, rows = jax.lax.scan(lambda step, _: (step + 1, shufd.jax.randperm(10, 7, step)), 0, None, length=4)
+    same(rows, np.stack([shufd.local.permute(10, 7, epoch) for epoch in range(4)]))
+
+
+def test_64_bits():
+    jax = pytest.importorskip("jax")
+    with pytest.raises(shufd.Invalid, match="^dtype: float64: expected a type of at most 32 bits; set jax_enable_x64"):
+        shufd.jax.normal(3, 7, dtype="f64")
+    jax.config.update("jax_enable_x64", True)
+    try:
+        same(jax.jit(lambda seed: shufd.jax.normal(3, seed, dtype="f64"))(np.int64(-7)), shufd.local.normal(size=3, seed=-7))
+        same(shufd.jax.randperm(10, np.uint64(2**63 + 1), dtype="i64"), shufd.local.permute(10, 2**63 + 1, dtype="i64"))
+    finally:
+        jax.config.update("jax_enable_x64", False)
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: shufd.jax.randperm(0, 7), r"n 0: expected 1 to 2\^62"),
+        (lambda: shufd.jax.randperm(10, np.zeros(3, np.int32)), r"seed: int32, shape \(3,\): expected a single integer"),
+        (lambda: shufd.jax.randperm(10, 1.5), "seed: 1.5: expected an integer"),
+        (lambda: shufd.jax.normal(3, 7, scale=0), "scale 0: expected"),
+        (lambda: shufd.jax.normal(-1, 7), "size: -1: expected 0 or more"),
+        (lambda: shufd.jax.uniform(3, 7, dtype="f16"), "dtype: 'f16': expected one of"),
+    ],
+)
+def test_refusals_in_this_process(call, message):
+    pytest.importorskip("jax")
+    with pytest.raises(shufd.Invalid, match=f"^{message}"):
+        call()
+
+
 # ---- Grain ---------------------------------------------------------------------------------------
 
 

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""For JAX: an index sampler for Grain's DataLoader, and permutations as JAX arrays.
+"""For JAX: an index sampler for Grain's DataLoader, permutations and random numbers as JAX arrays.
+
+    IndexSampler                the order of a DataLoader of Grain
+    permutation                 a permutation in the memory of the daemon, without a copy
+    randperm, normal, uniform   computed in this process, also under jit and vmap
 
     loader = grain.DataLoader(
         data_source=source,
@@ -20,11 +24,12 @@ import numpy as np
 from . import _client, _errors, _orders, _sampling, default_client
 from ._arguments import seed_of, u64
 from ._device import DeviceArray
+from ._jax_random import normal, randperm, uniform
 from ._names import dir_of
 from ._orders import Epoch, Read
 from .random import RecordGenerator
 
-__all__ = ["IndexSampler", "permutation"]
+__all__ = ["IndexSampler", "normal", "permutation", "randperm", "uniform"]
 __dir__ = dir_of(__all__)
 
 
