@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 
 import numpy as np
 import pytest
@@ -318,3 +319,107 @@ begin = time.perf_counter(); import shufd; print(time.perf_counter() - begin); a
 """
     seconds = min(float(subprocess.check_output([sys.executable, "-c", program], env=os.environ)) for _ in range(3))
     assert seconds < 0.2
+
+
+# ---- CuPy, by a stand-in whose device memory is host memory ----
+
+
+class DeviceMemory:
+    """An array of CuPy, over one of NumPy."""
+
+    def __init__(self, array, read_only=False):
+        self.array, self.shape, self.dtype, self.nbytes = array, array.shape, array.dtype, array.nbytes
+        self.strides, self.read_only = array.strides, read_only
+
+    @property
+    def __cuda_array_interface__(self):
+        contiguous = self.array.flags.c_contiguous
+        return {"shape": self.shape, "typestr": self.dtype.str, "data": (self.array.ctypes.data, self.read_only), "version": 3,
+                "strides": None if contiguous else self.strides}  # fmt: skip
+
+    def __len__(self):
+        return len(self.array)
+
+    def __imul__(self, factor):
+        self.array *= factor
+        return self
+
+    def __iadd__(self, term):
+        self.array += term
+        return self
+
+    def clip(self, low, high, out):
+        self.array.clip(low, high, out=out.array)
+
+
+@pytest.fixture
+def cupy(monkeypatch):
+    """Replaces CuPy and the calls for a GPU. They get the stream 5 of the device 1, and a workspace of 64 bytes."""
+    from shufd import _out
+
+    here = []
+
+    class Device:
+        def __init__(self, number):
+            self.number = number
+
+        def __enter__(self):
+            here.append(self.number)
+
+        def __exit__(self, *_):
+            here.pop()
+
+    def on_device(stream, workspace, size):
+        assert (stream, here) == (5, [1]) and workspace and size == 64
+
+    def fill(request, out, size, workspace, workspace_size, stream):
+        on_device(stream, workspace, workspace_size)
+        return _out_lib.shufpy_host_fill(request, 1, out, size)
+
+    def shuffle(records, rows, out, size, workspace, workspace_size, stream):
+        on_device(stream, workspace, workspace_size)
+        return _out_lib.shufpy_host_shuffle(records, 1, rows, out, size)
+
+    _out_lib, memory = _out.lib, np.empty(64, np.uint8)
+    runtime = types.SimpleNamespace(pointerGetAttributes=lambda address: types.SimpleNamespace(device=1))
+    cuda = types.SimpleNamespace(
+        Device=Device, runtime=runtime, get_current_stream=lambda: types.SimpleNamespace(ptr=5),
+        alloc=lambda size: types.SimpleNamespace(ptr=memory.ctypes.data),
+    )  # fmt: skip
+    monkeypatch.setitem(sys.modules, "cupy", types.SimpleNamespace(cuda=cuda))
+    monkeypatch.setattr(_out, "lib", types.SimpleNamespace(
+        shufpy_cuda_fill=fill, shufpy_cuda_shuffle=shuffle, shufpy_host_fill=_out_lib.shufpy_host_fill,
+        shufpy_host_shuffle=_out_lib.shufpy_host_shuffle,
+    ))  # fmt: skip
+    monkeypatch.setattr(_out, "workspace_bytes", lambda request: 64)
+
+
+def test_arrays_of_cupy(cupy):
+    def filled(call, shape, dtype):
+        out = DeviceMemory(np.zeros(shape, dtype))
+        assert call(out) is out
+        return out.array
+
+    same(filled(lambda out: local.permute(100, 7, 3, out=out), 100, np.int64), local.permute(100, 7, 3, dtype="i64"))
+    same(filled(lambda out: local.normal(seed=7, out=out), (5, 3), np.float32), local.normal(size=(5, 3), seed=7, dtype="f32"))
+    same(filled(lambda out: local.uniform(-1, 2, seed=7, out=out), 9, np.float64), local.uniform(-1, 2, 9, seed=7))
+    rows = np.arange(12.0).reshape(4, 3)
+    same(filled(lambda out: local.shuffle(DeviceMemory(rows), 7, out=out), (4, 3), np.float64), local.shuffle(rows, 7))
+    assert filled(lambda out: local.permute(5, 7, offset=5, out=out), 0, np.uint32).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: local.permute(9, 7, out=DeviceMemory(np.zeros(18, np.int64)[::2])), r"out: strides \(16,\): expected a C-"),
+        (lambda: local.permute(9, 7, out=DeviceMemory(np.zeros(9, np.int64), read_only=True)), "out: read-only"),
+        (lambda: local.permute(9, 7, out=DeviceMemory(np.zeros(8, np.int64))), r"out: shape \(8,\): expected \(9,\)"),
+        (lambda: local.shuffle(np.zeros(9), 7, out=DeviceMemory(np.zeros(9))), "out: DeviceMemory, array: ndarray: expected both"),
+        (lambda: local.shuffle(DeviceMemory(np.zeros(9)), 7, out=np.zeros(9)), "out: ndarray, array: DeviceMemory: expected both"),
+        (lambda: local.shuffle(DeviceMemory(np.zeros((9, 2))[:, :1]), 7, out=DeviceMemory(np.zeros((9, 1)))), "array: strides"),
+        (lambda: local.index([1], 9, 7, out=DeviceMemory(np.zeros(1, np.uint64))), "out: DeviceMemory: expected an array of NumPy"),
+    ],
+)  # fmt: skip
+def test_refusals_of_arrays_of_cupy(cupy, call, message):
+    with pytest.raises(shufd.Invalid, match=f"^{message}"):
+        call()

@@ -17,12 +17,12 @@ from ._shuf import ffi, lib
 Shape = tuple[int, ...]
 
 
-def is_on_device(array: Any) -> bool:
+def is_on_device(array: Any, name: str = "out") -> bool:
     """Whether an array is in the memory of a GPU. A tensor of torch has streams of its own."""
     if isinstance(array, np.ndarray) or not hasattr(array, "__cuda_array_interface__"):
         return False
     if type(array).__module__.partition(".")[0] == "torch":
-        raise Invalid("out: a tensor of torch: expected an array of NumPy or CuPy; for tensors, use shufd.torch")
+        raise Invalid(f"{name}: a tensor of torch: expected an array of NumPy or CuPy; for tensors, use shufd.torch")
     return True
 
 

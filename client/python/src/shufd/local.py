@@ -211,9 +211,9 @@ def unshuffle(
 
 def _shuffle(array: Any, inverse: bool, seed: int, epoch: int, algorithm: str, out: Any, threads: int) -> Any:
     on_device = _out.is_on_device(out)
-    rows = array if on_device else _arguments.array("array", array)
-    if on_device != _out.is_on_device(rows):
+    if on_device != _out.is_on_device(array, "array"):
         raise Invalid(f"out: {type(out).__name__}, array: {type(array).__name__}: expected both of NumPy, or both of CuPy")
+    rows = array if on_device else _arguments.array("array", array)
     if len(rows.shape) == 0 or rows.dtype.hasobject:
         raise Invalid(
             f"array: shape {rows.shape}, type {rows.dtype}: expected at least one dimension and a type without Python "
