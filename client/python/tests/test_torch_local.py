@@ -81,7 +81,7 @@ def test_randperm(n, seed, epoch, offset, stride, dtype, algorithm):
     tensor = shuftorch.randperm(n, seed=seed, epoch=epoch, dtype=dtype, **options)
     assert tensor.dtype is dtype and same(tensor, expected)
     out = torch.zeros(2 * len(expected), dtype=dtype)
-    assert same(shuftorch.randperm(n, seed=seed, epoch=epoch, out=out[::2], dtype=dtype, **options), expected)
+    assert same(shuftorch.randperm(n, seed=seed, epoch=epoch, out=out[::2], **options), expected)
     assert (out[1::2] == 0).all()
     if len(expected) > 1:
         part = shuftorch.randperm(n, seed=seed, epoch=epoch, dtype=dtype, count=len(expected) - 1, **options)
@@ -233,6 +233,8 @@ def test_inference_mode():
         (lambda: shuftorch.randperm(5, seed=7, stride=0), "stride: 0: expected at least 1"),
         (lambda: shuftorch.randperm(5, seed=7, dtype=torch.float32), "dtype: torch.float32: expected one of "),
         (lambda: shuftorch.randperm(5, seed=7, out=torch.empty(4, dtype=torch.int64)), r"out: torch.int64, shape \(4,\)"),
+        (lambda: shuftorch.randperm(5, seed=7, out=torch.empty(5)), "dtype: torch.float32: expected one of"),
+        (lambda: shuftorch.randperm(5, seed=7, dtype=torch.int64, out=torch.empty(5, dtype=torch.int32)), "out: torch.int32"),
         (lambda: shuftorch.randperm(5, seed=7, out=np.empty(5, np.int64)), "out: ndarray of shape .*: expected a tensor"),
         (lambda: shuftorch.randperm(5, seed=7, algorithm="fast"), 'algorithm "fast": expected primefold'),
         (lambda: shuftorch.randperm(5, seed=7, device="meta"), "device: meta: expected cpu or cuda"),

@@ -102,7 +102,7 @@ class Generator:
         return self.uniform_(torch.empty(*size, dtype=dtype, device=device))
 
     @_opaque_to_compile
-    def randperm(self, n: int, *, dtype: torch.dtype = torch.int64, device: Any = None) -> torch.Tensor:
+    def randperm(self, n: int, *, dtype: torch.dtype | None = None, device: Any = None) -> torch.Tensor:
         """A permutation of [0, n) as a new tensor, as torch.randperm(). It takes one draw. Arguments and errors: as
         shufd.torch.randperm(). In the stream 0, it is randperm(n, seed=seed, epoch=draw)."""
         _refuse_capture()

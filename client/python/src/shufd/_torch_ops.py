@@ -58,8 +58,10 @@ _library = _register()
 ops: Any = torch.ops.shufd
 
 
-def signed(number: Any) -> Any:
-    """A number of 64 bits as an operator takes it."""
+def signed(name: str, number: Any) -> Any:
+    """A number of 64 bits as an operator takes it. torch.compile may trace it, so its type is not checked here."""
+    if not (0 <= number < _2_64 or (name == "seed" and -_2_63 <= number < 0)):
+        raise Invalid(f"{name}: {number}: expected 0 to 2^64 - 1")
     return number if number < _2_63 else number - _2_64
 
 

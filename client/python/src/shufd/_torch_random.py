@@ -72,7 +72,7 @@ def randperm(
     *,
     seed: int,
     epoch: int = 0,
-    dtype: torch.dtype = torch.int64,
+    dtype: torch.dtype | None = None,
     device: Any = None,
     out: torch.Tensor | None = None,
     offset: int = 0,
@@ -86,7 +86,7 @@ def randperm(
     n         0 to 2^62; 0 gives an empty tensor
     seed      -2^63 to 2^64 - 1; a negative seed selects the same as seed + 2^64
     epoch     0 to 2^64 - 1; each pair of seed and epoch selects its own permutation
-    dtype     int64, or int32 (n <= 2^31), uint32 (n <= 2^32), uint64
+    dtype     int64, or int32 (n <= 2^31), uint32 (n <= 2^32), uint64; by default that of `out`, or int64
     device    of the result; by default that of `out`, or torch's default device
     out       a tensor of `count` values of the type, which the call fills and returns
     offset, count, stride
@@ -103,15 +103,17 @@ def randperm(
         count = n
     dispatches = must_dispatch()
     if out is None:
-        if dtype not in fill.ORDERS:
+        if dtype is None:
+            dtype = torch.int64
+        elif dtype not in fill.ORDERS:
             fill.named(dtype, fill.ORDERS)
         out = _made(count, dtype, device)
     elif not is_compiling():
-        fill.named(out.dtype if isinstance(out, torch.Tensor) else dtype, fill.ORDERS)
-        dtype = out.dtype if dtype is torch.int64 and isinstance(out, torch.Tensor) else dtype
+        dtype = getattr(out, "dtype", torch.int64) if dtype is None else dtype
         _check_out(out, (count,), dtype, device)
+        fill.named(dtype, fill.ORDERS)
     if dispatches or not is_plain(out):
-        ops.order(out, n, signed(seed), signed(epoch), offset, stride, algorithm)
+        ops.order(out, n, signed("seed", seed), signed("epoch", epoch), offset, stride, algorithm)
         return out
     fill.order(out, n, seed, epoch, offset, stride, algorithm)
     _mark_changed(out)
@@ -147,16 +149,19 @@ def index(
     Returns a tensor of int64 of the same shape on the same device. Errors: those of randperm(), and on the CPU Invalid
     for a position out of range.
     """
-    if is_compiling() or (must_dispatch() and isinstance(positions, torch.Tensor)):
-        out = torch.empty_like(positions, dtype=torch.int64)
-        ops.look_up(out, positions.to(torch.int64), n, signed(seed), signed(epoch), inverse)
-        return out
-    _check_tensor("positions", positions)
+    dispatches = must_dispatch()
+    if not is_compiling():
+        _check_tensor("positions", positions)
+        n, inverse = u64("n", n), flag("inverse", inverse)
     if positions.dtype.is_floating_point or positions.dtype.is_complex or positions.dtype is torch.bool:
         raise Invalid(f"positions: {positions.dtype}: expected integers")
+    if dispatches or not is_plain(positions):
+        out = torch.empty_like(positions, dtype=torch.int64)
+        ops.look_up(out, positions.to(torch.int64), n, signed("seed", seed), signed("epoch", epoch), inverse)
+        return out
     places = positions if positions.dtype is torch.int64 else positions.to(torch.int64)
     out = _empty(places.shape, dtype=torch.int64, device=places.device)
-    fill.look_up(out, places, u64("n", n), seed, epoch, flag("inverse", inverse))
+    fill.look_up(out, places, n, seed, epoch, inverse)
     return out
 
 
@@ -191,7 +196,7 @@ def _shuffled(tensor: Any, seed: Any, epoch: Any, inverse: bool, algorithm: str)
 
 def _write_shuffle(out: Any, tensor: Any, seed: Any, epoch: Any, inverse: bool, algorithm: str) -> None:
     if must_dispatch() or not (is_plain(out) and is_plain(tensor)):
-        ops.shuffle(out, tensor, signed(seed), signed(epoch), inverse, algorithm)
+        ops.shuffle(out, tensor, signed("seed", seed), signed("epoch", epoch), inverse, algorithm)
     else:
         fill.shuffle(out, tensor, seed, epoch, inverse, algorithm)
 
@@ -297,7 +302,7 @@ def _draw(
 ) -> Any:
     dispatches = must_dispatch()
     if is_compiling():
-        ops.numbers(tensor, law, first, second, signed(seed), signed(stream), offset)
+        ops.numbers(tensor, law, first, second, signed("seed", seed), signed("stream", stream), offset)
         return tensor
     if dispatches or not is_plain(tensor) or tensor.dtype not in allowed or tensor.layout is not _STRIDED or not (
         tensor.is_cpu or tensor.is_cuda
@@ -309,7 +314,7 @@ def _draw(
     if type(offset) is not int or not 0 <= offset <= _MOST:
         offset = u64("offset", offset)
     if dispatches or not is_plain(tensor):
-        ops.numbers(tensor, law, first, second, signed(seed), signed(stream), offset)
+        ops.numbers(tensor, law, first, second, signed("seed", seed), signed("stream", stream), offset)
         return tensor
     fill.numbers(tensor, law, first, second, seed, stream, offset)
     _mark_changed(tensor)

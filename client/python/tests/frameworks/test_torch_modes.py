@@ -44,6 +44,29 @@ def test_compiled_functions_give_the_same_values(backend):
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] <= 3 * (1 + BACKENDS.index(backend))
 
 
+def test_compiled_functions_of_dynamic_sizes():
+    torch._dynamo.reset()
+
+    def step(rows):
+        return shuftorch.randperm(rows.shape[0], seed=7), shuftorch.randperm(rows.shape[0], seed=7, offset=2, stride=3)
+
+    compiled = torch.compile(step, fullgraph=True, backend="aot_eager", dynamic=True)
+    for n in (5, 9, 100):
+        for value, expected in zip(compiled(torch.empty(n, 2)), step(torch.empty(n, 2))):
+            assert torch.equal(value, expected)
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] <= 20
+
+
+@pytest.mark.parametrize("arguments", [{"seed": 2**64}, {"seed": -(2**63) - 1}, {"seed": 7, "epoch": -1}, {"seed": 7, "epoch": 2**64}])
+def test_numbers_out_of_range(arguments):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode(), pytest.raises(shufd.Invalid, match="(seed|epoch): .*: expected 0 to"):
+        shuftorch.randperm(5, **arguments)
+    with pytest.raises(Exception, match="(seed|epoch): .*: expected 0 to"):
+        torch.compile(lambda: shuftorch.randperm(5, **arguments), backend="eager", fullgraph=True)()
+
+
 def test_a_compiled_function_has_its_gradient():
     torch._dynamo.reset()
 
