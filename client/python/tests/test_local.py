@@ -2,6 +2,7 @@
 """shufd.local: the golden tables and the daemon's values in this process, out=, threads, fork and Ctrl-C."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -219,14 +220,30 @@ def test_keys_are_refused():
         local.permute(10, key="training")
 
 
+def test_results_that_do_not_fit():
+    for n in (2**50, 2**59):
+        with pytest.raises(shufd.OutOfMemory, match="^result: [0-9]+ bytes: they do not fit the memory of this process"):
+            local.permute(n, 7)
+        assert local.permute(n, 7, offset=n - 1).shape == (1,)
+    with pytest.raises(shufd.IOFailure, match="thread"):
+        local.permute(10**6, 7, threads=10**6)
+
+
+def test_an_array_with_a_mask_is_refused():
+    with pytest.raises(shufd.Invalid, match="^out: MaskedArray of shape"):
+        local.permute(9, 7, out=np.ma.MaskedArray(np.zeros(9, np.uint32)))
+
+
 def test_a_gpu_without_the_library():
-    """A private interface shows what the user sees: the CUDA library is not part of this build, or there is no GPU."""
+    """The error of the call for a GPU, which a program reaches only with an array of CuPy or a tensor of torch."""
     from shufd import _in_process, _request
 
     request = _request.whole(10, 7, None, 0, "primefold")
     out = np.empty(16, np.uint32)
-    with pytest.raises(shufd.DeviceError):
+    with pytest.raises(shufd.DeviceError) as error:
         _in_process.check(_in_process.lib.shufpy_cuda_fill(request, out.ctypes.data & ~15, 40, 0, 0, 0))
+    if "cannot open shared object" in str(error.value):
+        assert re.search(r"install libshuf-cuda.so.0 of shufd .*: pip install ./client/python$", str(error.value))
 
 
 # ---- Threads, fork, signals ----

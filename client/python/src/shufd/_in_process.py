@@ -8,7 +8,7 @@ from typing import Any
 from . import _errors, _interrupt
 from ._shuf import ffi, lib
 
-_INSTALL = "; a shufd that was installed where nvcc is has it: pip install ./client/python"
+_INSTALL = "; the Python package contains it if its build found nvcc: pip install ./client/python"
 
 
 def failure() -> BaseException:

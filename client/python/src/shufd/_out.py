@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from typing import Any, Iterator
 
 import numpy as np
 
 
 from ._arguments import integer, shown
-from ._errors import Invalid
+from ._errors import Invalid, OutOfMemory
 from ._in_process import check, workspace_bytes
 from ._shuf import ffi, lib
 
@@ -59,12 +60,20 @@ def _kind_of(out: Any) -> Any:
     return out.dtype if isinstance(out, np.ndarray) else np.dtype(out.__cuda_array_interface__["typestr"])
 
 
+def _new(shape: Shape, kind: np.dtype[Any]) -> Any:
+    try:
+        return np.empty(shape, kind)
+    except MemoryError:
+        size = math.prod(shape) * kind.itemsize
+        raise OutOfMemory(f"result: {size} bytes: they do not fit the memory of this process; ask for a part of it") from None
+
+
 def array_for(out: Any, shape: Shape, kind: Any, name: str = "out") -> Any:
     """A new array, or `out` after its check."""
     kind = np.dtype(kind)
     if out is None:
-        return np.empty(shape, kind)
-    if not (isinstance(out, np.ndarray) or is_on_device(out)):
+        return _new(shape, kind)
+    if isinstance(out, np.ma.MaskedArray) or not (isinstance(out, np.ndarray) or is_on_device(out)):
         raise Invalid(f"{name}: {shown(out)}: expected an array of NumPy or CuPy of shape {shape} and type {kind}")
     # CuPy's bfloat16 is no type of the interface, which then shows bytes or ml_dtypes' type.
     if _kind_of(out) != kind and not (kind.kind == "V" and _kind_of(out).itemsize == kind.itemsize):

@@ -16,8 +16,8 @@ out      None: a new array. Else an array that the call fills and returns: C-con
 threads  1: only the calling thread computes; 0: all processors; the values do not depend on it. With more than one, the
          thread keeps a team for later calls; a child of fork() whose parent has one computes alone
 
-Calls release the GIL, and any number of threads may run them. Ctrl-C ends a call. Errors: Invalid; IOFailure if the system
-has no more threads; DeviceError with an array of CuPy. A named key never leaves its daemon, so none is accepted.
+Calls release the GIL, and any number of threads may run them. Ctrl-C ends a call. Errors: Invalid; OutOfMemory; IOFailure if
+the system has no more threads; DeviceError with an array of CuPy. A named key never leaves its daemon, so none is accepted.
 """
 
 from __future__ import annotations
