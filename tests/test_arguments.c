@@ -231,7 +231,9 @@ static const char *message_of(const struct row *row)
 {
     if (strstr(row->function, "_shape"))
         return message;
-    const bool without_handle = strcmp(row->parameter, "handle") == 0;
+    const bool without_handle = strcmp(row->parameter, "handle") == 0 ||
+                                strncmp(row->function, "shuf_host_", 10) == 0 ||
+                                strncmp(row->function, "shuf_cuda_", 10) == 0;
     return shuf_message(without_handle ? NULL : h);
 }
 
