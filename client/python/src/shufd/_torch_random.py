@@ -108,7 +108,7 @@ def randperm(
         elif dtype not in fill.ORDERS:
             fill.named(dtype, fill.ORDERS)
         out = _made(count, dtype, device)
-    elif not is_compiling():
+    elif not (dispatches and is_compiling()):
         dtype = getattr(out, "dtype", torch.int64) if dtype is None else dtype
         _check_out(out, (count,), dtype, device)
         fill.named(dtype, fill.ORDERS)
@@ -265,10 +265,7 @@ def normal_(
     As for torch's own, a leaf that requires a gradient is refused outside torch.no_grad(). Needs no daemon. Streams, graphs,
     torch.compile, threads and errors: as in randperm().
     """
-    if not is_compiling():
-        mean, std = _number("mean", mean), _number("std", std)
-        fill.check_law(method, mean, std)
-    return _draw(tensor, fill.NORMALS, method, mean, std, seed, stream, offset)
+    return _draw(tensor, fill.NORMALS, method, ("mean", "std"), mean, std, seed, stream, offset)
 
 
 def uniform_(
@@ -288,9 +285,7 @@ def uniform_(
     The other arguments and the errors are those of normal_(). Value i of float64 has the bits of values 2 i and 2 i + 1 of
     float32.
     """
-    if not is_compiling():
-        low, high = _number("low", low), _number("high", high)
-    return _draw(tensor, fill.UNIFORMS, "uniform", low, high, seed, stream, offset)
+    return _draw(tensor, fill.UNIFORMS, "uniform", ("low", "high"), low, high, seed, stream, offset)
 
 
 def _number(name: str, value: Any) -> float:
@@ -298,12 +293,16 @@ def _number(name: str, value: Any) -> float:
 
 
 def _draw(
-    tensor: Any, allowed: Any, law: str, first: float, second: float, seed: Any, stream: Any, offset: Any
+    tensor: Any, allowed: Any, law: str, names: tuple[str, str], first: Any, second: Any, seed: Any, stream: Any,
+    offset: Any,
 ) -> Any:
     dispatches = must_dispatch()
-    if is_compiling():
+    if dispatches and is_compiling():
         ops.numbers(tensor, law, first, second, signed("seed", seed), signed("stream", stream), offset)
         return tensor
+    first, second = _number(names[0], first), _number(names[1], second)
+    if law != "uniform" or allowed is not fill.UNIFORMS:
+        fill.check_law(law, first, second)
     if dispatches or not is_plain(tensor) or tensor.dtype not in allowed or tensor.layout is not _STRIDED or not (
         tensor.is_cpu or tensor.is_cuda
     ):
