@@ -51,6 +51,7 @@ typedef struct {
     const char *algorithm;
     uint64_t n, seed, epoch, epochs;
     const char *key;
+    uint64_t chunk, window;
     int view;
     uint64_t offset, count, stride, rank, world, step;
     bool drop_last;

@@ -85,10 +85,13 @@ static shuf_request slice(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t of
     return request;
 }
 
-int shufpy_host_slice(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t offset, uint64_t count,
-                      uint64_t stride, int dtype, unsigned threads, uintptr_t out, size_t bytes)
+int shufpy_host_slice(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t chunk, uint64_t window,
+                      uint64_t offset, uint64_t count, uint64_t stride, int dtype, unsigned threads,
+                      uintptr_t out, size_t bytes)
 {
-    const shuf_request request = slice(n, seed, epoch, offset, count, stride, dtype);
+    shuf_request request = slice(n, seed, epoch, offset, count, stride, dtype);
+    request.permutation.chunk = chunk;
+    request.permutation.window = window;
     return shufpy_host_fill(&request, threads, out, bytes);
 }
 
@@ -99,10 +102,11 @@ int shufpy_cuda_slice(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t offset
     return shufpy_cuda_fill(&request, out, bytes, 0, 0, stream);
 }
 
-int shufpy_host_index(uint64_t n, uint64_t seed, uint64_t epoch, bool inverse, unsigned threads,
-                      uintptr_t at, size_t count, uintptr_t out)
+int shufpy_host_index(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t chunk, uint64_t window,
+                      bool inverse, unsigned threads, uintptr_t at, size_t count, uintptr_t out)
 {
-    const shuf_permutation permutation = {.n = n, .seed = seed, .epoch = epoch};
+    const shuf_permutation permutation = {
+        .n = n, .seed = seed, .epoch = epoch, .chunk = chunk, .window = window};
     return HOST_CALL(shuf_host_index, &permutation, inverse ? SHUF_INVERSE : SHUF_FORWARD, threads,
                      (const uint64_t *)at, count, (uint64_t *)out);
 }
@@ -119,16 +123,15 @@ int shufpy_cuda_index(uint64_t n, uint64_t seed, uint64_t epoch, bool inverse, i
 static shuf_request numbers(int distribution, uint64_t seed, uint64_t stream, uint64_t offset,
                             uint64_t count, double mean, double std, int dtype, int method)
 {
-    return (shuf_request){SHUF_NUMBERS,
-                          .numbers = {.distribution = (shuf_distribution)distribution,
-                                      .seed = seed,
-                                      .stream = stream,
-                                      .offset = offset,
-                                      .count = count,
-                                      .mean = mean,
-                                      .std = std,
-                                      .dtype = (shuf_dtype)dtype,
-                                      .method = (shuf_method)method}};
+    return (shuf_request){SHUF_NUMBERS, .numbers = {.distribution = (shuf_distribution)distribution,
+                                                    .seed = seed,
+                                                    .stream = stream,
+                                                    .offset = offset,
+                                                    .count = count,
+                                                    .mean = mean,
+                                                    .std = std,
+                                                    .dtype = (shuf_dtype)dtype,
+                                                    .method = (shuf_method)method}};
 }
 
 int shufpy_host_numbers(int distribution, uint64_t seed, uint64_t stream, uint64_t offset,

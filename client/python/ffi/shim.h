@@ -77,8 +77,8 @@ int shufpy_write(shufpy_connection *connection, const shufpy_lease *buffer, size
 
 /* ---- Results in this process --------------------------------------------- */
 
-/* The functions of shuf_local.h, with the failures of the functions above. Addresses and streams are
- * integers, because cffi passes them in less time than pointers. */
+/* The functions of shuf_local.h, with the failures of the functions above. Addresses and streams
+ * are integers, because cffi passes them in less time than pointers. */
 int shufpy_host_fill(const shuf_request *request, unsigned threads, uintptr_t out, size_t bytes);
 int shufpy_host_shuffle(const shuf_records *records, unsigned threads, uintptr_t in, uintptr_t out,
                         size_t bytes);
@@ -94,12 +94,13 @@ int shufpy_cuda_fingerprint(uintptr_t values, unsigned width, uint64_t count, ui
 
 /* The same without a request, for short calls: Python needs a microsecond to make one. Slices and
  * look-ups are of permutations by primefold. */
-int shufpy_host_slice(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t offset, uint64_t count,
-                      uint64_t stride, int dtype, unsigned threads, uintptr_t out, size_t bytes);
+int shufpy_host_slice(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t chunk, uint64_t window,
+                      uint64_t offset, uint64_t count, uint64_t stride, int dtype, unsigned threads,
+                      uintptr_t out, size_t bytes);
 int shufpy_cuda_slice(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t offset, uint64_t count,
                       uint64_t stride, int dtype, uintptr_t stream, uintptr_t out, size_t bytes);
-int shufpy_host_index(uint64_t n, uint64_t seed, uint64_t epoch, bool inverse, unsigned threads,
-                      uintptr_t at, size_t count, uintptr_t out);
+int shufpy_host_index(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t chunk, uint64_t window,
+                      bool inverse, unsigned threads, uintptr_t at, size_t count, uintptr_t out);
 int shufpy_cuda_index(uint64_t n, uint64_t seed, uint64_t epoch, bool inverse, int dtype,
                       uintptr_t stream, uintptr_t at, size_t count, uintptr_t out);
 int shufpy_host_numbers(int distribution, uint64_t seed, uint64_t stream, uint64_t offset,

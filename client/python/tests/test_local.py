@@ -2,6 +2,7 @@
 """shufd.local: the golden tables and the daemon's values in this process, out=, threads, fork and Ctrl-C."""
 
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -440,3 +441,59 @@ def test_arrays_of_cupy(cupy):
 def test_refusals_of_arrays_of_cupy(cupy, call, message):
     with pytest.raises(shufd.Invalid, match=f"^{message}"):
         call()
+
+
+# ---- Windowed orders ---------------------------------------------------------------------------------
+
+
+@given(
+    n=st.integers(1, 5000), chunk=st.integers(1, 300), window=st.integers(1, 40), seed=st.integers(0, 2**64 - 1)
+)
+@settings(max_examples=40, deadline=None)
+def test_windows(n: int, chunk: int, window: int, seed: int) -> None:
+    """A bijection; each window has all records of its chunks; parts and look-ups agree with the whole."""
+    order = local.permute(n, seed, 1, chunk=chunk, window=window)
+    assert sorted(order.tolist()) == list(range(n))
+    begin, chunks = 0, -(-n // chunk)
+    seen: list[int] = []
+    while len(seen) < chunks and begin < n:
+        inside = sorted(set((order[begin : begin + 1] // chunk).tolist()))
+        end = begin
+        while end < n and (int(order[end]) // chunk in inside or len(inside) < min(window, chunks - len(seen))):
+            inside = sorted({*inside, int(order[end]) // chunk})
+            end += 1
+        assert end - begin == sum(min(n - k * chunk, chunk) for k in inside)
+        seen, begin = seen + inside, end
+    assert begin == n and sorted(seen) == list(range(chunks))
+    permutation = local.Permutation(n, seed, 1, chunk=chunk, window=window)
+    assert permutation.range(n // 3, n - n // 3).tolist() == order[n // 3 :].tolist()
+    assert permutation.inverse_index(order).tolist() == list(range(n))
+
+
+def test_windows_of_a_daemon(client: shufd.Client) -> None:
+    order = local.permute(70001, 7, 3, chunk=97, window=40)
+    leased = client.permute(70001, 7, 3, chunk=97, window=40)
+    assert np.array_equal(leased, order)
+    assert np.array_equal(client.permute(70001, 7, 3, chunk=97, window=40, rank=5, world=8), np.resize(order, 70008)[5::8])
+    assert np.array_equal(client.index([0, 70000], 70001, 7, 3, chunk=97, window=40), order[[0, 70000]])
+    assert np.array_equal(client.inverse_index(order[:9], 70001, 7, 3, chunk=97, window=40), np.arange(9))
+    assert client.leases()[0]["window"] == 40
+    uniform = client.permute(1000, 7)
+    assert np.array_equal(client.permute(1000, 7, chunk=100, window=10), uniform)  # one window
+
+
+def test_chunks_of_windows() -> None:
+    permutation = local.Permutation(10_000, 7, chunk=100, window=5)
+    first = permutation.chunks(0, 500)
+    assert len(first) == 5 and first[0] == permutation[0] // 100
+    assert set(first.tolist()).isdisjoint(permutation.chunks(500, 500).tolist())
+    assert pickle.loads(pickle.dumps(permutation)).range(0, 10).tolist() == permutation.range(0, 10).tolist()
+
+
+@pytest.mark.parametrize("windows, words", [
+    ({"chunk": 3}, "expected both or none"), ({"window": 3}, "expected both or none"),
+    ({"chunk": 0, "window": 3}, "expected at least 1"), ({"chunk": 3, "window": 3, "algorithm": "lcg"}, "expected primefold"),
+])  # fmt: skip
+def test_wrong_windows(windows: dict, words: str) -> None:
+    with pytest.raises(shufd.Invalid, match=words):
+        local.permute(10, 7, **windows)

@@ -59,6 +59,8 @@ class Client(Draws):
         dtype: Any = None,
         device: Any = None,
         algorithm: str = "primefold",
+        chunk: int | None = None,
+        window: int | None = None,
         progress: bool | None = None,
     ) -> Any:
         """Returns the permutation of [0, n) that algorithm, seed and epoch select.
@@ -82,6 +84,10 @@ class Client(Draws):
                   copy() the array: torch takes no unsigned integers, and warns of read-only ones
         device    None or "cpu": host memory; "cuda" or "cuda:0": a DeviceArray in the memory of the GPU
         algorithm "primefold", "philox24" or "lcg"
+        chunk, window
+                  a windowed order, for records in chunks of `chunk` neighbours: the chunks are in random order, each
+                  `window` of them are a window, and all records of a window are in random order. A reader has at most
+                  `window` chunks open, or twice as many where it goes to the next window. Only primefold
         progress  True: shows the elapsed time, without a total, because the daemon computes the result as a
                   whole; None: only in a terminal, after 2 s; False: never. Needs the package tqdm: without
                   it, nothing is shown, and True warns (RuntimeWarning)
@@ -96,13 +102,14 @@ class Client(Draws):
             key is None and epochs is None and rank is None and world is None and step is None
             and offset is None and count is None and stride is None and dtype is None
             and device is None and not drop_last and not progress and algorithm == "primefold"
+            and chunk is None and window is None
         ):  # fmt: skip
             whole = self._take_whole(n, seed, epoch)
             if whole is not None:
                 return whole
         request = _request.permutation(
             n, seed, key, epoch, epochs, (rank, world, drop_last, step), (offset, count, stride),
-            dtype, algorithm,
+            dtype, algorithm, chunk, window,
         )
         device = gpu_of(device)
         where = None if device is None else device_of(device)
@@ -132,6 +139,8 @@ class Client(Draws):
         dtype: Any = None,
         device: Any = None,
         algorithm: str = "primefold",
+        chunk: int | None = None,
+        window: int | None = None,
     ) -> None:
         """Starts the computation of a result for a later permute() with equal arguments in this
         thread, and returns without waiting. The daemon keeps four such results for a connection. Each holds its
@@ -143,7 +152,7 @@ class Client(Draws):
         """
         request = _request.permutation(
             n, seed, key, epoch, epochs, (rank, world, drop_last, step), (offset, count, stride),
-            dtype, algorithm,
+            dtype, algorithm, chunk, window,
         )
         if lack := self._prefetch(request, gpu_of(device)):
             why, name = lack
@@ -188,7 +197,7 @@ class Client(Draws):
 
     def index(
         self, positions: npt.ArrayLike, n: int, seed: int | None = None, epoch: int = 0, *,
-        key: str | None = None, algorithm: str = "primefold",
+        key: str | None = None, algorithm: str = "primefold", chunk: int | None = None, window: int | None = None,
     ) -> Any:
         """The values at single positions of the permutation: permute(n, seed, epoch)[positions],
         without computing the others.
@@ -197,20 +206,16 @@ class Client(Draws):
         Returns a new uint64 array of the same shape; an int for a single position. Errors: Invalid for
         a position out of range, else as permute().
         """
-        return self._look_up(positions, 0, n, seed, key, epoch, algorithm)
+        return self._look_up(positions, 0, _request.whole(n, seed, key, epoch, algorithm, chunk, window))
 
     def inverse_index(
         self, values: npt.ArrayLike, n: int, seed: int | None = None, epoch: int = 0, *,
-        key: str | None = None, algorithm: str = "primefold",
+        key: str | None = None, algorithm: str = "primefold", chunk: int | None = None, window: int | None = None,
     ) -> Any:
         """The positions of values in the permutation: the inverse of index(), with its errors."""
-        return self._look_up(values, 1, n, seed, key, epoch, algorithm)
+        return self._look_up(values, 1, _request.whole(n, seed, key, epoch, algorithm, chunk, window))
 
-    def _look_up(
-        self, at: npt.ArrayLike, direction: int, n: int, seed: int | None, key: str | None, epoch: int,
-        algorithm: str,
-    ) -> Any:
-        request = _request.whole(n, seed, key, epoch, algorithm)
+    def _look_up(self, at: npt.ArrayLike, direction: int, request: Any) -> Any:
         name = "values" if direction else "positions"
         places = as_u64(name, at)
         out = np.empty(places.shape, np.uint64)

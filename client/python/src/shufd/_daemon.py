@@ -40,7 +40,9 @@ def _permutation_of(order: Any) -> dict[str, Any]:
 def _request_of(request: Any) -> dict[str, Any]:
     """The request whose result has the lease, by the names of the arguments of Client."""
     if request.kind == lib.SHUF_PERMUTATION:
-        return {"kind": "permute", **_permutation_of(request.permutation)}
+        order = request.permutation
+        windows = {"chunk": order.chunk, "window": order.window} if order.window else {}
+        return {"kind": "permute", **_permutation_of(order), **windows}
     if request.kind == lib.SHUF_NUMBERS:
         law = request.numbers
         kind = "normal" if law.distribution == lib.SHUF_GAUSS else "uniform"

@@ -55,15 +55,27 @@ def _new(kind: int) -> Any:
     return request
 
 
-def whole(n: int, seed: int | None, key: str | None, epoch: int, algorithm: str) -> Any:
-    """A shuf_request for a whole permutation."""
+def whole(
+    n: int, seed: int | None, key: str | None, epoch: int, algorithm: str, chunk: int | None = None, window: int | None = None
+) -> Any:
+    """A shuf_request for a whole permutation, or with chunk and window for a whole windowed order."""
     request = _new(lib.SHUF_PERMUTATION)
     order = request.permutation
     order.algorithm = _text("algorithm", algorithm)
     order.n = u64("n", n)
     _set_seed(order, seed, key)
     order.epoch = u64("epoch", epoch)
+    if chunk is not None or window is not None:
+        _set_windows(order, chunk, window)
     return request
+
+
+def _set_windows(request: Any, chunk: int | None, window: int | None) -> None:
+    if chunk is None or window is None:
+        raise Invalid(f"chunk: {chunk}, window: {window}: expected both or none")
+    request.chunk, request.window = u64("chunk", chunk), u64("window", window)
+    if request.chunk == 0 or request.window == 0:
+        raise Invalid(f"chunk: {chunk}, window: {window}: expected at least 1")
 
 
 def _set_slice(request: Any, n: int, offset: int | None, count: int | None, stride: int | None) -> None:
@@ -114,12 +126,14 @@ def permutation(
     part: tuple[int | None, int | None, int | None],
     dtype: Any,
     algorithm: str,
+    chunk: int | None = None,
+    window: int | None = None,
 ) -> Any:
     """A shuf_request for a permutation. `shard` is rank, world, drop_last and step; `part` is offset, count and
     stride. A count belongs to either."""
     if isinstance(epoch, range):
         raise Invalid(f"epoch: {epoch!r}: expected an integer; did you mean epochs={epoch!r}?")
-    request = whole(n, seed, key, epoch, algorithm)
+    request = whole(n, seed, key, epoch, algorithm, chunk, window)
     order = request.permutation
     if dtype is not None:
         order.dtype = _dtype.number_of(dtype, _dtype.PERMUTATION)

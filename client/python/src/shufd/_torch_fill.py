@@ -111,7 +111,7 @@ def order(
         return
     elif out.is_cpu:
         check(lib.shufpy_host_slice(
-            n, seed, epoch, offset, count, stride, dtype, 1 if count < _MANY else _threads(), out.data_ptr(), count * out.element_size()
+            n, seed, epoch, 0, 0, offset, count, stride, dtype, 1 if count < _MANY else _threads(), out.data_ptr(), count * out.element_size()
         ))  # fmt: skip
     elif out.is_cuda:
         check(lib.shufpy_cuda_slice(
@@ -155,7 +155,7 @@ def look_up(out: Any, at: Any, n: int, seed: Any, epoch: Any, inverse: bool) -> 
     if out.is_cpu:
         try:
             check(lib.shufpy_host_index(
-                n, seed, epoch, inverse, _alone(out), places.data_ptr(), count, result.data_ptr()
+                n, seed, epoch, 0, 0, inverse, _alone(out), places.data_ptr(), count, result.data_ptr()
             ))  # fmt: skip
         except Invalid as error:
             name = "values" if inverse else "positions"

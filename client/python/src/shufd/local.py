@@ -22,6 +22,7 @@ the system has no more threads; DeviceError with an array of CuPy. A named key n
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from typing import Any
@@ -62,6 +63,8 @@ def permute(
     stride: int | None = None,
     dtype: Any = None,
     algorithm: str = "primefold",
+    chunk: int | None = None,
+    window: int | None = None,
     out: Any = None,
     threads: int = 1,
 ) -> Any:
@@ -73,7 +76,7 @@ def permute(
     """
     request = _request.permutation(
         n, seed, None, epoch, epochs, (rank, world, drop_last, step), (offset, count, stride),
-        _out.type_of(out, None) if dtype is None else dtype, algorithm,
+        _out.type_of(out, None) if dtype is None else dtype, algorithm, chunk, window,
     )  # fmt: skip
     form = _request.shape_of(request)
     shape = (form.count,) if epochs is None else (form.rows, form.count)
@@ -87,17 +90,23 @@ def permute(
 
 
 class Permutation:
-    """One permutation of [0, n) by `primefold`, as a read-only sequence that computes its values.
+    """One permutation of [0, n) by `primefold`, as a read-only sequence that computes its values. Immutable; pickles.
 
     n      1 to 2^62
     seed, epoch
            0 to 2^64 - 1
+    chunk, window
+           a windowed order, as in Client.permute(); both or none
     """
 
-    def __init__(self, n: int, seed: int, epoch: int = 0) -> None:
+    def __init__(
+        self, n: int, seed: int, epoch: int = 0, *, chunk: int | None = None, window: int | None = None
+    ) -> None:
         self.n, self.seed, self.epoch = u64("n", n), seed_of(seed), u64("epoch", epoch)
         if not 1 <= self.n <= _MOST:
             raise Invalid(f"n: {n}: expected 1 to 2^62")
+        whole = _request.whole(self.n, self.seed, None, self.epoch, "primefold", chunk, window).permutation
+        self.chunk, self.window = (whole.chunk, whole.window) if chunk is not None else (None, None)
 
     def index(self, positions: npt.ArrayLike, *, out: Any = None, threads: int = 1) -> Any:
         """The values at positions below n: a uint64 array of the same shape, or an int for a single position. Fails with
@@ -120,7 +129,7 @@ class Permutation:
         last = first + (out.size - 1) * stride
         if last < self.n and stride:
             check(lib.shufpy_host_slice(
-                self.n, self.seed, self.epoch, first, out.size, stride, _dtype.NUMBERS["u64"], 1, out.ctypes.data, out.nbytes
+                self.n, self.seed, self.epoch, self.chunk or 0, self.window or 0, first, out.size, stride, _dtype.NUMBERS["u64"], 1, out.ctypes.data, out.nbytes
             ))  # fmt: skip
         elif last < 2**63:
             np.remainder(first + np.arange(out.size, dtype=np.uint64) * np.uint64(stride), self.n, out=out)
@@ -147,7 +156,7 @@ class Permutation:
 
     def _write(self, inverse: bool, at: npt.NDArray[np.uint64], out: npt.NDArray[np.uint64], threads: int) -> None:
         check(lib.shufpy_host_index(
-            self.n, self.seed, self.epoch, inverse, threads, at.ctypes.data, at.size, out.ctypes.data
+            self.n, self.seed, self.epoch, self.chunk or 0, self.window or 0, inverse, threads, at.ctypes.data, at.size, out.ctypes.data
         ))  # fmt: skip
 
     def __len__(self) -> int:
@@ -159,31 +168,43 @@ class Permutation:
             raise IndexError(f"position {place}: expected less than n, which is {self.n}")
         return int(self.index(place % self.n))
 
+    def chunks(self, offset: int, count: int) -> npt.NDArray[np.uint64]:
+        """The numbers of the chunks that the `count` values from `offset` on come from, without repetition, in the order in
+        which a reader first needs them. Chunk k has the records k * chunk to (k + 1) * chunk - 1. Only of a windowed order."""
+        if self.chunk is None:
+            raise Invalid("chunk: None: expected a windowed order")
+        numbers = self.range(offset, min(u64("count", count), self.n - u64("offset", offset))) // np.uint64(self.chunk)
+        places = np.unique(numbers, return_index=True)[1]
+        return numbers[np.sort(places)]
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Permutation, (self.n, self.seed, self.epoch))
+        return (functools.partial(Permutation, chunk=self.chunk, window=self.window), (self.n, self.seed, self.epoch))
 
     def __repr__(self) -> str:
-        return f"shufd.local.Permutation(n={self.n}, seed={self.seed}, epoch={self.epoch})"
+        windows = f", chunk={self.chunk}, window={self.window}" if self.chunk is not None else ""
+        return f"shufd.local.Permutation(n={self.n}, seed={self.seed}, epoch={self.epoch}{windows})"
 
 
 @advise_arguments
 def index(
-    positions: npt.ArrayLike, n: int, seed: int, epoch: int = 0, *, out: Any = None, threads: int = 1
+    positions: npt.ArrayLike, n: int, seed: int, epoch: int = 0, *, chunk: int | None = None, window: int | None = None,
+    out: Any = None, threads: int = 1,
 ) -> Any:
     """The values at single positions of a permutation by primefold, without computing the others.
 
     positions  integers below n, of any shape and in any order, also repeated
     Returns a uint64 array of the same shape; an int for a single position without `out`.
     """
-    return Permutation(n, seed, epoch).index(positions, out=out, threads=threads)
+    return Permutation(n, seed, epoch, chunk=chunk, window=window).index(positions, out=out, threads=threads)
 
 
 @advise_arguments
 def inverse_index(
-    values: npt.ArrayLike, n: int, seed: int, epoch: int = 0, *, out: Any = None, threads: int = 1
+    values: npt.ArrayLike, n: int, seed: int, epoch: int = 0, *, chunk: int | None = None, window: int | None = None,
+    out: Any = None, threads: int = 1,
 ) -> Any:
     """The positions of values: the inverse of index()."""
-    return Permutation(n, seed, epoch).inverse_index(values, out=out, threads=threads)
+    return Permutation(n, seed, epoch, chunk=chunk, window=window).inverse_index(values, out=out, threads=threads)
 
 
 # ---- Arrays --------------------------------------------------------------------------------------
