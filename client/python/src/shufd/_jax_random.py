@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Permutations and random numbers as arrays of JAX, computed in this process; shufd.jax exports them.
 
-They are callbacks of the host: XLA calls Python, which fills an array by shufd.local. So a call costs some 100 us more than
+They are callbacks of the host: XLA calls Python, which fills an array by shufd.local. So a call costs some 300 us more than
 the computation, holds Python's global lock for a moment, and on a GPU also two copies. The seed and the place may be
 values that jit and vmap trace.
 """
@@ -41,24 +41,43 @@ def _words(name: str, value: Any) -> Any:
     return jnp.stack([value.astype(jnp.uint32), above.astype(jnp.uint32)])
 
 
-def _call(shape: tuple[int, ...], kind: Any, write: Callable[..., Any], **numbers: Any) -> Any:
+@functools.lru_cache(maxsize=1024)
+def _filler(write: Callable[..., Any], shape: tuple[int, ...], kind: Any) -> Callable[[Any], Any]:
+    """The callback for arrays that write(out, *numbers) fills. XLA compiles a call anew for each other callback."""
+
+    def fill(words: Any) -> Any:
+        words = np.asarray(words)
+        numbers = words[..., 0] | words[..., 1].astype(np.uint64) << np.uint64(32)
+        places = numbers.reshape(-1, numbers.shape[-1])
+        out = np.empty((len(places), math.prod(shape)), kind)
+        for row, place in zip(out, places.tolist()):
+            write(row, *place)
+        return out.reshape((*numbers.shape[:-1], *shape))
+
+    return fill
+
+
+def _call(write: Callable[..., Any], shape: tuple[int, ...], kind: Any, **numbers: Any) -> Any:
     """The array that write(out, *numbers) fills. Under vmap, XLA calls it once, with the numbers of all elements."""
     import jax
     import jax.numpy as jnp
 
     if np.dtype(kind).itemsize == 8 and not jax.config.jax_enable_x64:
         raise Invalid(f"dtype: {kind}: expected a type of at most 32 bits; set jax_enable_x64 for 64 bits")
-
-    def fill(words: Any) -> Any:
-        words = np.asarray(words)
-        places = words.reshape(-1, len(numbers), 2).astype(np.uint64)
-        out = np.empty((len(places), math.prod(shape)), kind)
-        for row, place in zip(out, places):
-            write(row, *(int(low | high << np.uint64(32)) for low, high in place))
-        return out.reshape((*words.shape[:-2], *shape))
-
     words = jnp.stack([jnp.asarray(_words(name, value)) for name, value in numbers.items()])
-    return jax.pure_callback(fill, jax.ShapeDtypeStruct(shape, kind), words, vmap_method="expand_dims")
+    result = jax.ShapeDtypeStruct(shape, kind)
+    return jax.pure_callback(_filler(write, shape, kind), result, words, vmap_method="expand_dims")
+
+
+@functools.lru_cache(maxsize=1024)
+def _order(n: int) -> Callable[..., Any]:
+    return lambda out, seed, epoch: local.permute(n, seed, epoch, out=out)
+
+
+@functools.lru_cache(maxsize=1024)
+def _draw(name: str, kind: Any, **law: Any) -> Callable[..., Any]:
+    draw = functools.partial(getattr(local, name), dtype=kind, **law)
+    return lambda out, seed, stream, offset: draw(seed=seed, stream=stream, offset=offset, out=out)
 
 
 def randperm(n: int, seed: Number, epoch: Number = 0, *, dtype: Any = None) -> jax.Array:
@@ -75,11 +94,7 @@ def randperm(n: int, seed: Number, epoch: Number = 0, *, dtype: Any = None) -> j
     """
     request = _request.permutation(n, 0, None, 0, None, _request._NO_SHARD, _request._NO_PART, dtype, "primefold")
     form = _request.shape_of(request)
-
-    def write(out: Any, seed: int, epoch: int) -> None:
-        local.permute(n, seed, epoch, out=out)
-
-    return _call((int(form.count),), _dtype.BY_NUMBER[form.dtype], write, seed=seed, epoch=epoch)
+    return _call(_order(int(request.permutation.n)), (int(form.count),), _dtype.BY_NUMBER[form.dtype], seed=seed, epoch=epoch)
 
 
 def normal(
@@ -98,7 +113,8 @@ def normal(
     """
     kind = _dtype.numpy_of(_dtype.number_of(dtype, _dtype.GAUSS))
     local.normal(loc, scale, 0, seed=0, dtype=kind, method=method)  # checks the arguments
-    return _numbers(functools.partial(local.normal, loc, scale, method=method), shape, kind, seed, stream, offset)
+    law = {"loc": float(loc), "scale": float(scale), "method": method}
+    return _numbers(_draw("normal", kind, **law), shape, kind, seed, stream, offset)
 
 
 def uniform(
@@ -110,17 +126,13 @@ def uniform(
     The other arguments and the errors are those of normal().
     """
     kind = _dtype.numpy_of(_dtype.number_of(dtype, _dtype.UNIFORM))
-    return _numbers(local.uniform, shape, kind, seed, stream, offset)
+    return _numbers(_draw("uniform", kind), shape, kind, seed, stream, offset)
 
 
-def _numbers(draw: Callable[..., Any], shape: Shape, kind: Any, seed: Any, stream: Any, offset: Any) -> Any:
+def _numbers(write: Callable[..., Any], shape: Shape, kind: Any, seed: Any, stream: Any, offset: Any) -> Any:
     import jax.numpy as jnp
 
     lengths = _arguments.shape(shape)
-
-    def write(out: Any, seed: int, stream: int, offset: int) -> None:
-        draw(seed=seed, stream=stream, offset=offset, out=out, dtype=kind)
-
     if math.prod(lengths) == 0:
         return jnp.empty(lengths, kind)
-    return _call(lengths, kind, write, seed=seed, stream=stream, offset=offset)
+    return _call(write, lengths, kind, seed=seed, stream=stream, offset=offset)

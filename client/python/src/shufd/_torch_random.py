@@ -101,7 +101,7 @@ def randperm(
         n, offset, count, stride = _part(n, offset, count, stride)
     else:
         count = n
-    dispatches = must_dispatch()
+    dispatches, is_new = must_dispatch(), out is None
     if out is None:
         if dtype is None:
             dtype = torch.int64
@@ -116,7 +116,8 @@ def randperm(
         ops.order(out, n, signed("seed", seed), signed("epoch", epoch), offset, stride, algorithm)
         return out
     fill.order(out, n, seed, epoch, offset, stride, algorithm)
-    _mark_changed(out)
+    if not is_new:
+        _mark_changed(out)
     return out
 
 
