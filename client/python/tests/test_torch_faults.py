@@ -27,9 +27,10 @@ def run(kind, n, method):
     daemon = Daemon(pathlib.Path(sys.argv[2])).start()
     client = shufd.connect(daemon.socket, reconnect=0.2)
     if kind == "random":
-        sampler = shufd.torch.RandomSampler(range(n), num_samples=4000, seed=3, client=client)
+        sampler = shufd.torch.RandomSampler(range(n), num_samples=4000, seed=3, client=client, algorithm="philox24")
     else:
-        sampler = shufd.torch.DistributedSampler(range(n), n // 4000, 0, seed=3, drop_last=True, client=client)
+        sampler = shufd.torch.DistributedSampler(range(n), n // 4000, 0, seed=3, drop_last=True, client=client,
+                                                 algorithm="philox24")
     batches = {"batch_size": 100, "sampler": sampler}
     if kind == "batches":
         batches = {"batch_sampler": shufd.torch.BatchSampler(sampler, 100, False)}
@@ -75,7 +76,7 @@ def test_data_loader_iterates_again_after_a_lost_daemon(daemon, tmp_path, kind, 
     assert losses == 1
     client = shufd.default_client()
     for epoch, indices in enumerate(seen):
-        order = client.permute(n, 3, epoch)
+        order = client.permute(n, 3, epoch, algorithm="philox24")
         expected = order[:4000] if kind == "random" else order[:: n // 4000][:4000]
         assert indices == expected.tolist()
 
@@ -86,9 +87,9 @@ def test_sampler_keeps_its_place_when_the_daemon_is_lost(killable_daemon, kind):
 
         def make():
             if kind == "distributed":
-                return shufd.torch.DistributedSampler(range(1000), 2, 1, seed=3, client=client)
+                return shufd.torch.DistributedSampler(range(1000), 2, 1, seed=3, client=client, algorithm="philox24")
             return shufd.torch.RandomSampler(range(1000), num_samples=2500 if kind == "passes" else 1000, seed=3,
-                                             client=client)  # fmt: skip
+                                             client=client, algorithm="philox24")  # fmt: skip
 
         sampler = make()
         sampler.set_epoch(4)
@@ -127,7 +128,7 @@ def test_global_shuffle_needs_the_process_group_of_a_launcher(client, monkeypatc
 def test_sampler_of_several_ranks_advises_a_daemon_for_all(monkeypatch):
     """Each rank would start a daemon of its own by serve(). A launcher has started none, so one process may be all."""
     monkeypatch.setenv("SHUFD_SOCKET", "/nonexistent/s")
-    sampler = shufd.torch.DistributedSampler(range(10), 4, 1)
+    sampler = shufd.torch.DistributedSampler(range(10), 4, 1, algorithm="philox24")
     with pytest.raises(shufd.NoDaemon) as failed:
         list(sampler)
     assert "start a daemon with `shufd &` on each machine before the ranks" in str(failed.value)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The orders of epochs: where a sampler reads them. Leased from a daemon, computed in this process, or without a
-shuffle."""
+"""The orders of epochs: where a sampler reads them. This process computes an order by primefold, chunk by chunk, because
+that takes less time and memory than a lease of the whole. philox24 and lcg need the counts of a daemon."""
 
 from __future__ import annotations
 
@@ -47,30 +47,33 @@ def nothing(first: int, count: int, stride: int) -> Indices:
 
 
 def _computed(epoch: Epoch) -> Read:
-    return Permutation(epoch.n, epoch.seed, epoch.epoch).range
+    """The order by primefold, in the smaller unsigned type that holds n - 1."""
+    order = Permutation(epoch.n, epoch.seed, epoch.epoch)
+    kind = np.uint32 if epoch.n <= 2**32 else np.uint64
+
+    def read(first: int, count: int, stride: int) -> Indices:
+        out = np.empty(count, kind)
+        order.fill_range(first, stride, out)
+        return out
+
+    return read
 
 
-def order_of(client: Any, epoch: Epoch) -> Read:
-    """Leases the permutation, which all ranks of the machine share. The daemon may have no room for
-    it, for example while other ranks still hold the epoch before. Then this process computes the
-    values, which is slower."""
+def order_of(connect: Callable[[], Any], epoch: Epoch) -> Read:
+    """The order of an epoch. connect() gives a client, if a daemon is needed."""
     if not epoch.shuffle:
         return _counted
-    try:
-        values = client.permute(epoch.n, epoch.seed, epoch.epoch, algorithm=epoch.algorithm)
-    except (_errors.OutOfMemory, _errors.Busy):
-        if epoch.algorithm != "primefold":
-            raise
+    if epoch.algorithm == "primefold":
         return _computed(epoch)
-    return _sliced(values)
+    return _sliced(connect().permute(epoch.n, epoch.seed, epoch.epoch, algorithm=epoch.algorithm))
 
 
-def prefetch(client: Any, epoch: Epoch) -> None:
-    """Lets the daemon compute an epoch for later. Warns if the daemon has no room for it now."""
-    if not epoch.shuffle or epoch.epoch >= 2**64:
+def prefetch(connect: Callable[[], Any], epoch: Epoch) -> None:
+    """Lets the daemon compute an epoch for later, if it computes it. Warns if it has no room for it now."""
+    if not epoch.shuffle or epoch.algorithm == "primefold" or epoch.epoch >= 2**64:
         return
     try:
-        lack = client._prefetch(_request.whole(epoch.n, epoch.seed, None, epoch.epoch, epoch.algorithm), None)
+        lack = connect()._prefetch(_request.whole(epoch.n, epoch.seed, None, epoch.epoch, epoch.algorithm), None)
     except (_errors.OutOfMemory, _errors.Busy, _errors.NoDaemon):
         return
     if lack is not None:

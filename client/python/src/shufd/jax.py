@@ -103,12 +103,15 @@ class IndexSampler:
         with self._lock:
             if epoch in self._orders:
                 return self._orders[epoch]
-            client = self._client = self._client or default_client()
             self._orders = dict([*self._orders.items()][-1:])
-            order = _orders.order_of(client, self._order(epoch))
+            order = _orders.order_of(self._connect, self._order(epoch))
             self._orders = {**self._orders, epoch: order}
-            _orders.prefetch(client, self._order(epoch + 1))
+            _orders.prefetch(self._connect, self._order(epoch + 1))
             return order
+
+    def _connect(self) -> _client.Client:
+        self._client = self._client or default_client()
+        return self._client
 
     def __len__(self) -> int:
         return self._length

@@ -125,12 +125,19 @@ class Permutation:
             self._fill_range(first, step, out)
         return out
 
+    def fill_range(self, offset: int, stride: int, out: npt.NDArray[Any]) -> None:
+        """Fills an array of uint32 (n <= 2^32) or uint64 with the values at offset, offset + stride, ..., which are all
+        below n."""
+        kind = _dtype.NUMBERS["u32" if out.dtype == np.uint32 else "u64"]
+        check(lib.shufpy_host_slice(
+            self.n, self.seed, self.epoch, self.chunk or 0, self.window or 0, offset, out.size, stride, kind, 1,
+            out.ctypes.data, out.nbytes,
+        ))  # fmt: skip
+
     def _fill_range(self, first: int, stride: int, out: npt.NDArray[np.uint64]) -> None:
         last = first + (out.size - 1) * stride
         if last < self.n and stride:
-            check(lib.shufpy_host_slice(
-                self.n, self.seed, self.epoch, self.chunk or 0, self.window or 0, first, out.size, stride, _dtype.NUMBERS["u64"], 1, out.ctypes.data, out.nbytes
-            ))  # fmt: skip
+            self.fill_range(first, stride, out)
         elif last < 2**63:
             np.remainder(first + np.arange(out.size, dtype=np.uint64) * np.uint64(stride), self.n, out=out)
             self._write(False, out, out, 1)
@@ -175,7 +182,8 @@ class Permutation:
             raise Invalid("chunk: None: expected a windowed order")
         numbers = self.range(offset, min(u64("count", count), self.n - u64("offset", offset))) // np.uint64(self.chunk)
         places = np.unique(numbers, return_index=True)[1]
-        return numbers[np.sort(places)]
+        first_needed: npt.NDArray[np.uint64] = numbers[np.sort(places)]
+        return first_needed
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (functools.partial(Permutation, chunk=self.chunk, window=self.window), (self.n, self.seed, self.epoch))

@@ -152,11 +152,14 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
             self._must_check = False
         if len(share) == 0:
             return Cursor(share, _orders.nothing)
+        cursor = Cursor(share, _orders.order_of(self._connect, order))
+        _orders.prefetch(self._connect, self._order(self._epoch + 1))
+        return cursor
+
+    def _connect(self) -> _client.Client:
         if self._client is None:
             self._client = _connect_rank(self.num_replicas) if self.num_replicas > 1 else default_client()
-        cursor = Cursor(share, _orders.order_of(self._client, order))
-        _orders.prefetch(self._client, self._order(self._epoch + 1))
-        return cursor
+        return self._client
 
     def _description(self) -> dict[str, Any]:
         return _sampler_state.state_of(self._order(self._epoch))
@@ -303,11 +306,14 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
 
         return read
 
+    def _connect(self) -> _client.Client:
+        self._client = self._client or default_client()
+        return self._client
+
     def _passes(self, order: Epoch, start: int) -> Read:
         """Permutations one after the other, from that of the position `start` on. Each has an epoch of its
         own."""
         n, passes = order.n, -(-self.num_samples // order.n)
-        client = self._client = self._client or default_client()
         is_last_known = self._keeps_seed  # else the next iteration draws another seed
         current: list[Any] = [None, None]
 
@@ -315,9 +321,9 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
             return dataclasses.replace(order, epoch=(order.epoch * passes + number) % 2**64)
 
         def turn_to(number: int) -> None:
-            current[:] = number, _orders.order_of(client, of(number))
+            current[:] = number, _orders.order_of(self._connect, of(number))
             if is_last_known or number + 1 < passes:
-                _orders.prefetch(client, of(number + 1))
+                _orders.prefetch(self._connect, of(number + 1))
 
         def read(first: int, count: int, stride: int) -> Indices:
             parts: list[Indices] = []
