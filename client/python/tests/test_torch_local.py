@@ -153,6 +153,27 @@ def test_shuffle(shape, seed, epoch, algorithm, dtype):
     assert torch.equal(shuftorch.shuffle(turned, **place), turned[shuftorch.randperm(turned.shape[0], **place)])
 
 
+def test_shuffle_of_conjugates():
+    tensor = torch.tensor([1 + 2j, 3 + 4j, 5 + 6j])
+    expected = tensor[shuftorch.randperm(3, seed=7)]
+    assert torch.equal(shuftorch.shuffle(tensor.conj(), seed=7), expected.conj())
+    out = torch.zeros(3, dtype=torch.complex64)
+    shuftorch.shuffle(tensor, seed=7, out=out.conj())
+    assert torch.equal(out, expected.conj())
+    shuftorch.normal_(out.conj().imag, seed=7)
+    assert torch.equal(out.imag, -shuftorch.normal_(torch.empty(3), seed=7))
+
+
+def test_special_tensors_are_refused():
+    quantized = torch.quantize_per_channel(torch.ones(2, 3), torch.tensor([0.1, 0.2]), torch.tensor([0, 0]), 0, torch.qint8)
+    with pytest.raises(shufd.Invalid, match="^tensor: quantized, device cpu: expected a dense tensor"):
+        shuftorch.shuffle(quantized, seed=7)
+    if hasattr(torch, "nested"):
+        nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+        with pytest.raises(shufd.Invalid, match="^tensor: nested, device cpu: expected a dense tensor"):
+            shuftorch.shuffle(nested, seed=7)
+
+
 def test_shuffle_has_a_gradient():
     if not hasattr(torch.autograd.Function, "setup_context"):
         with pytest.raises(shufd.Invalid, match="^tensor: requires a gradient"):
@@ -248,6 +269,7 @@ def test_inference_mode():
         (lambda: shuftorch.normal_(torch.empty(3), std=-1, seed=7), "std"),
         (lambda: shuftorch.normal_(torch.empty(3), mean=float("nan"), seed=7), "mean: nan, std: 1.0: expected finite"),
         (lambda: shuftorch.normal_(torch.empty(3), method="zig", seed=7), "method: 'zig': expected one of table, box-muller"),
+        (lambda: shuftorch.normal_(torch.empty(3), method=["table"], seed=7), r"method: \['table'\]: expected one of table"),
         (lambda: shuftorch.normal_(torch.empty(3), method="uniform", seed=7), "method: 'uniform': expected one of table"),
         (lambda: shuftorch.normal_(torch.empty(3), seed=7, offset=-1), "offset: -1: expected 0 to"),
         (lambda: shuftorch.normal_(torch.empty(3), seed=7, offset=2**62), "offset"),

@@ -181,7 +181,7 @@ def shuffle(out: Any, rows: Any, seed: Any, epoch: Any, inverse: bool, algorithm
         _request.bytes_of(_request.whole(1, seed, None, epoch, algorithm))  # checks the arguments
         return
     request = _request.records(count, size // count, seed, None, epoch, inverse, algorithm)
-    source, result = _readable(rows), out if _fits(out) else _fresh(out)
+    source, result = _readable(rows.resolve_conj()), out if _fits(out) and not out.is_conj() else _fresh(out)
     records = ffi.addressof(request, "records")
     if out.is_cpu:
         threads = 1 if size < 8 * _MANY else _threads()
@@ -245,7 +245,7 @@ def _scale(values: Any, to: Any) -> None:
 
 def check_law(law: str, first: float, second: float) -> None:
     """Fails with Invalid for arguments whose names libshuf does not know."""
-    if law not in LAWS or law == "uniform":
+    if not isinstance(law, str) or law not in LAWS or law == "uniform":
         raise Invalid(f"method: {law!r}: expected one of {', '.join(_request.METHODS)}")
     if second == 0.0 or not math.isfinite(first + second):
         raise Invalid(f"mean: {first}, std: {second}: expected finite numbers, and a std of 2^-100 to 2^100")

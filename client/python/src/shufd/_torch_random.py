@@ -37,14 +37,20 @@ def _mark_changed(tensor: Any) -> None:
 
 
 def _check_tensor(name: str, tensor: Any) -> None:
-    if is_plain(tensor) and tensor.layout is torch.strided and (tensor.is_cpu or tensor.is_cuda):
+    if is_plain(tensor) and (tensor.is_cpu or tensor.is_cuda) and not _is_special(tensor):
         return
     if not isinstance(tensor, torch.Tensor):
         raise Invalid(f"{name}: {shown(tensor)}: expected a tensor")
     if type(tensor).__module__.startswith("torch.distributed"):
         raise Invalid(f"{name}: {type(tensor).__name__}: expected a tensor of this process; use its to_local()")
-    if tensor.layout is not torch.strided or tensor.device.type not in ("cpu", "cuda"):
-        raise Invalid(f"{name}: {tensor.layout}, device {tensor.device}: expected a dense tensor on cpu or cuda")
+    if _is_special(tensor) or tensor.device.type not in ("cpu", "cuda"):
+        kind = "nested" if tensor.is_nested else "quantized" if tensor.is_quantized else tensor.layout
+        raise Invalid(f"{name}: {kind}, device {tensor.device}: expected a dense tensor on cpu or cuda")
+
+
+def _is_special(tensor: Any) -> bool:
+    """Whether the values of a tensor are more than an array of its shape."""
+    return tensor.layout is not _STRIDED or tensor.is_nested or tensor.is_quantized
 
 
 def _check_out(out: Any, shape: tuple[int, ...], dtype: Any, device: Any) -> None:
