@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What every call of Python into libshuf has: the message of its failure, and the signal handlers of
- * Python, which run while it waits or computes.
+ * What every call of Python into libshuf has: the message of its failure, and the signal handlers
+ * of Python, which run while it waits or computes.
  */
 #ifndef SHUFPY_CALL_H
 #define SHUFPY_CALL_H
