@@ -75,7 +75,7 @@ def permute(
     which a daemon remembers where the values are.
     """
     request = _request.permutation(
-        n, seed, None, epoch, epochs, (rank, world, drop_last, step), (offset, count, stride),
+        n, seed_of(seed), None, epoch, epochs, (rank, world, drop_last, step), (offset, count, stride),
         _out.type_of(out, None) if dtype is None else dtype, algorithm, chunk, window,
     )  # fmt: skip
     form = _request.shape_of(request)
@@ -120,7 +120,7 @@ class Permutation:
     def range(self, offset: int, count: int, stride: int = 1) -> npt.NDArray[np.uint64]:
         """The `count` values at offset, offset + stride, ..., from the beginning again after the end, as a new array."""
         first, step = u64("offset", offset) % self.n, u64("stride", stride)
-        out = np.empty(count, np.uint64)
+        out = np.empty(u64("count", count), np.uint64)
         if count:
             self._fill_range(first, step, out)
         return out
@@ -251,7 +251,7 @@ def _shuffle(array: Any, inverse: bool, seed: int, epoch: int, algorithm: str, o
     result = _out.array_for(out, tuple(rows.shape), rows.dtype)
     rows = _out.array_for(array, tuple(rows.shape), rows.dtype, "array") if on_device else np.ascontiguousarray(rows)
     count = len(rows)
-    request = _request.records(count, rows.nbytes // max(1, count), seed, None, epoch, inverse, algorithm)
+    request = _request.records(count, rows.nbytes // max(1, count), seed_of(seed), None, epoch, inverse, algorithm)
     if rows.nbytes == 0:
         _request.bytes_of(_request.whole(1, seed, None, epoch, algorithm))  # checks the arguments
     else:
