@@ -16,6 +16,7 @@ from .local import Permutation
 
 Indices = npt.NDArray[Any]
 Read = Callable[[int, int, int], Indices]  # (first position, count, stride) of an order
+CHUNK = 8192  # indices that are computed, and converted to Python's, at once
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,17 +47,26 @@ def nothing(first: int, count: int, stride: int) -> Indices:
     raise AssertionError
 
 
-def _computed(epoch: Epoch) -> Read:
-    """The order by primefold, in the smaller unsigned type that holds n - 1."""
-    order = Permutation(epoch.n, epoch.seed, epoch.epoch)
-    kind = np.uint32 if epoch.n <= 2**32 else np.uint64
+class _Computed:
+    """The order by primefold, in the smaller unsigned type that holds n - 1. A call for several values computes some
+    thousand, and the next calls take their values from these. Any number of threads may call it."""
 
-    def read(first: int, count: int, stride: int) -> Indices:
-        out = np.empty(count, kind)
-        order.fill_range(first, stride, out)
-        return out
+    def __init__(self, epoch: Epoch) -> None:
+        self._order = Permutation(epoch.n, epoch.seed, epoch.epoch)
+        self._kind = np.uint32 if epoch.n <= 2**32 else np.uint64
+        self._ahead: tuple[int, int, Indices] = 0, 0, np.empty(0, self._kind)  # first position, stride, values
 
-    return read
+    def __call__(self, first: int, count: int, stride: int) -> Indices:
+        begin, step, values = self._ahead
+        skipped = (first - begin) // step if step == stride and first >= begin else len(values)
+        if skipped + count <= len(values) and begin + skipped * step == first:
+            return values[skipped : skipped + count]
+        left = (self._order.n - 1 - first) // stride + 1
+        out = np.empty(min(left, max(count, CHUNK if count > 1 else 1)), self._kind)
+        self._order.fill_range(first, stride, out)
+        if len(out) > count:
+            self._ahead = first, stride, out
+        return out[:count]
 
 
 def order_of(connect: Callable[[], Any], epoch: Epoch) -> Read:
@@ -64,7 +74,7 @@ def order_of(connect: Callable[[], Any], epoch: Epoch) -> Read:
     if not epoch.shuffle:
         return _counted
     if epoch.algorithm == "primefold":
-        return _computed(epoch)
+        return _Computed(epoch)
     return _sliced(connect().permute(epoch.n, epoch.seed, epoch.epoch, algorithm=epoch.algorithm))
 
 

@@ -22,9 +22,7 @@ import numpy as np
 
 from . import _errors, _frameworks, _request, _sampler_state
 from ._arguments import integer, seed_of, shown, u64
-from ._orders import Indices, Read
-
-_CHUNK = 8192  # indices that are converted at once
+from ._orders import CHUNK, Indices, Read
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +104,7 @@ class Cursor:
 
     def next_chunk(self) -> Iterator[int] | None:
         """An iterator over the next indices; None at the end."""
-        values = self.take(_CHUNK).tolist()
+        values = self.take(CHUNK).tolist()
         if not values:
             return None
         self._chunk = iter(values)

@@ -17,8 +17,7 @@ The signatures and lengths of the samplers are those of torch's samplers, the pe
         sampler.set_epoch(epoch)
         for batch in loader: ...
 
-The processes of a machine share the permutation of an epoch in the memory of the daemon. A sampler
-converts its indices chunk by chunk, and the daemon computes the next epoch meanwhile.
+A sampler computes its indices in this process, some thousand at a time, and needs no daemon.
 
 To resume in the middle of an epoch, with any number of ranks, a job saves
 
@@ -71,15 +70,15 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
                    the same as seed + 2^64
     drop_last      True: n // num_replicas indices; else ceil(n / num_replicas), padded by the first
                    indices of the epoch
-    client         by default shufd.connect(), or with a single rank shufd.default_client()
+    client         for philox24 and lcg: by default shufd.connect(), or with a single rank shufd.default_client()
     algorithm      as in Client.permute(). With philox24 and lcg, orders of different n are not independent
     check_ranks    True: the first iteration fails with Mismatch if another rank has other data, another seed or
                    another epoch. It asks the store of torch.distributed once, without waiting for a rank. Only if
                    torch.distributed is initialised with `num_replicas` ranks
 
     Without set_epoch(), each iteration repeats the epoch. `len()` is the length of a whole epoch, even
-    if an iteration continues in the middle; `remaining` counts from the middle. If a permutation does
-    not fit the daemon's memory, the sampler computes its indices in this process. Errors: Invalid for a
+    if an iteration continues in the middle; `remaining` counts from the middle. The sampler computes its
+    indices in this process, some thousand at a time; philox24 and lcg need a daemon. Errors: Invalid for a
     wrong argument, at once, and with the first index if accelerate would divide the indices again; those of
     Client.permute() with the first index. The next iteration then begins at the same place.
     """
