@@ -87,6 +87,34 @@ struct Bench {
                    shuf__request_shape(&computation.request).bytes, ns, samples);
     }
 
+    /* A uniform (chunk 0) or windowed order of 10^9 values. */
+    void order(const char *label, uint64_t chunk, uint64_t window, shuf_dtype dtype)
+    {
+        shuf__computation computation = timed(SHUF_ALGORITHM_PRIMEFOLD, 1000000000, 1);
+        computation.request.permutation.chunk = chunk;
+        computation.request.permutation.window = window;
+        computation.request.dtype = dtype;
+        double ns[samples];
+        sample(computation, ns);
+        report_add(out, label, 1000000000, 1000000000, "values",
+                   shuf__request_shape(&computation.request).bytes, ns, samples);
+    }
+
+    void orders()
+    {
+        memset_of("memset, u32", 1000000000, 4000000000);
+        memset_of("memset, u64", 1000000000, 8000000000);
+        order("uniform, u32", 0, 0, SHUF_U32);
+        order("uniform, u64", 0, 0, SHUF_U64);
+        order("windows of 64 chunks of 1024, u32", 1024, 64, SHUF_U32);
+        order("windows of 512 chunks of 4096, u32", 4096, 512, SHUF_U32);
+        order("windows of 1000 chunks of 1000, u32", 1000, 1000, SHUF_U32);
+        order("windows of 10 chunks of 1e6, u32", 1000000, 10, SHUF_U32);
+        order("windows of 100 chunks of 100, u32", 100, 100, SHUF_U32);
+        order("windows of 10 chunks of 100, u32", 100, 10, SHUF_U32);
+        order("windows of 512 chunks of 4096, u64", 4096, 512, SHUF_U64);
+    }
+
     /* Up to `quick` values, times are from call to return by the host's clock. Above, they are
      * device times by events. */
     int cost(const char *path)
@@ -226,6 +254,7 @@ int main(int argc, char **argv)
         bench.permute(n > quick ? "lcg" : "lcg (host's clock)", SHUF_ALGORITHM_LCG, n);
         bench.peers(n);
     }
+    bench.orders();
     const uint64_t wide = (uint64_t{1} << 33) + 1, batch = 100000000;
     bench.permute("primefold, u32", SHUF_ALGORITHM_PRIMEFOLD, uint64_t{1} << 32);
     bench.permute("primefold, u64", SHUF_ALGORITHM_PRIMEFOLD, wide);

@@ -242,7 +242,7 @@ static void random_views_match(void **state)
     (void)state;
     static const char *const algorithms[] = {NULL, "primefold", "philox24", "lcg"};
     random_start("random_views_match");
-    for (int i = 0; i < (TEST_SANITIZED ? 60 : 300); i++) {
+    for (int i = 0; i < (TEST_SANITIZED ? 40 : 150); i++) {
         shuf_request request = {.permutation = {.algorithm = algorithms[random_below(4)],
                                                 .n = random_n(),
                                                 .seed = random_u64(),
@@ -271,7 +271,7 @@ static void random_windows_match(void **state)
 {
     (void)state;
     random_start("random_windows_match");
-    for (int i = 0; i < (TEST_SANITIZED ? 40 : 200); i++) {
+    for (int i = 0; i < (TEST_SANITIZED ? 40 : 120); i++) {
         shuf_request request = {
             .permutation = {.n = random_n(), .seed = random_u64(), .epoch = random_u64()}};
         shuf_permutation *p = &request.permutation;
@@ -386,7 +386,7 @@ static void shuffles_match(void **state)
     (void)state;
     static const uint64_t widths[] = {1, 2, 3, 4, 8, 12, 16, 100, 4096};
     random_start("shuffles_match");
-    for (int i = 0; i < (TEST_SANITIZED ? 30 : 120); i++) {
+    for (int i = 0; i < (TEST_SANITIZED ? 30 : 60); i++) {
         shuf_records records = {.algorithm = i % 5 == 4 ? "philox24" : NULL,
                                 .n = random_n() % 70000 + 1,
                                 .record = widths[random_below(9)],
