@@ -912,6 +912,35 @@ def test_orders_need_no_daemon(monkeypatch):
     assert next(iter(resumed)) == shufd.local.index(60_004, n, 7, 2)
 
 
+@pytest.mark.parametrize("kind", ["distributed", "random"])
+def test_windows(kind):
+    """A windowed order has its own place in a state, and resumes with other ranks."""
+    windows = {"chunk": 100, "window": 7}
+    order = shufd.local.permute(5003, 7, 1, **windows).tolist()
+    if kind == "random":
+        sampler = shufd.torch.RandomSampler(range(5003), seed=7, **windows)
+        sampler.set_epoch(1)
+        assert list(sampler) == order
+        with pytest.raises(shufd.Invalid, match="^window: 7: expected None with replacement"):
+            shufd.torch.RandomSampler(range(5003), True, seed=7, **windows)
+        return
+    sampler = shufd.torch.DistributedSampler(range(5003), 4, 1, seed=7, **windows)
+    sampler.set_epoch(1)
+    assert list(itertools.islice(sampler, 300)) == order[1 : 1200 : 4]
+    state = json.loads(json.dumps(sampler.state_dict(used=300)))
+    rest = []
+    for rank in range(3):
+        resumed = shufd.torch.DistributedSampler(range(5003), 3, rank, seed=7, **windows)
+        resumed.load_state_dict(state)
+        rest.append(list(resumed))
+    assert [i for step in zip(*rest, strict=True) for i in step][: 5003 - 1200] == order[1200:]
+    uniform = shufd.torch.DistributedSampler(range(5003), 3, 0, seed=7)
+    with pytest.raises(shufd.Invalid, match="^state: chunk 100: expected None, as in this sampler"):
+        uniform.load_state_dict(state)
+    with pytest.raises(shufd.Invalid, match="^chunk: 3, window: None: expected both or none"):
+        shufd.torch.DistributedSampler(range(5003), 3, 0, seed=7, chunk=3)
+
+
 def test_copied_sampler_begins_again(client):
     """A loaded place is copied. That of an iteration is not, because it counts drawn indices, not used ones."""
     sampler = make_sampler(client, 100, 2, 1)

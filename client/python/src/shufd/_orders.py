@@ -28,6 +28,8 @@ class Epoch:
     epoch: int
     algorithm: str = "primefold"
     shuffle: bool = True
+    chunk: int | None = None  # with window: a windowed order
+    window: int | None = None
 
 
 def _sliced(order: Indices) -> Read:
@@ -52,7 +54,7 @@ class _Computed:
     thousand, and the next calls take their values from these. Any number of threads may call it."""
 
     def __init__(self, epoch: Epoch) -> None:
-        self._order = Permutation(epoch.n, epoch.seed, epoch.epoch)
+        self._order = Permutation(epoch.n, epoch.seed, epoch.epoch, chunk=epoch.chunk, window=epoch.window)
         self._kind = np.uint32 if epoch.n <= 2**32 else np.uint64
         self._ahead: tuple[int, int, Indices] = 0, 0, np.empty(0, self._kind)  # first position, stride, values
 

@@ -57,6 +57,8 @@ def state_of(epoch: Epoch, **more: Any) -> dict[str, Any]:
         "n": epoch.n,
         "seed": epoch.seed,
         "shuffle": epoch.shuffle,
+        "chunk": epoch.chunk,
+        "window": epoch.window,
         "epoch": epoch.epoch,
         **more,
     }

@@ -57,13 +57,13 @@ class Share:
         return np.concatenate(([] if part is None else [part]) + padding)
 
 
-def check(dataset: Any, seed: Any, algorithm: Any, client: Any) -> int:
+def check(dataset: Any, seed: Any, algorithm: Any, client: Any, chunk: Any = None, window: Any = None) -> int:
     """Checks arguments of a sampler, without a daemon. Returns the length of the dataset."""
     try:
         n = len(dataset)
     except TypeError:
         raise _errors.Invalid(f"dataset: {shown(dataset)}: expected a dataset with a length") from None
-    _request.bytes_of(_request.whole(max(1, n), seed_of(seed), None, 0, algorithm))
+    _request.bytes_of(_request.whole(max(1, n), seed_of(seed), None, 0, algorithm, chunk, window))
     if client is not None and not callable(getattr(client, "permute", None)):
         raise _errors.Invalid(f"client: {shown(client)}: expected a shufd.Client, such as shufd.connect()")
     return n

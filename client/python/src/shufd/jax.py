@@ -44,7 +44,7 @@ class IndexSampler:
     num_epochs     None: without end
     seed           -2^63 to 2^64 - 1. It also gives each global index a NumPy generator, for random
                    transformations
-    client, algorithm
+    client, algorithm, chunk, window
                    as in shufd.torch.DistributedSampler
 
     `sampler[i]` returns RecordMetadata(index, record_key, rng) in constant time, and raises IndexError
@@ -62,6 +62,8 @@ class IndexSampler:
         *,
         client: _client.Client | None = None,
         algorithm: str = "primefold",
+        chunk: int | None = None,
+        window: int | None = None,
     ) -> None:
         import grain
 
@@ -73,7 +75,7 @@ class IndexSampler:
             raise _errors.Invalid("seed: None: expected an integer to shuffle")
         self.shuffle, self.num_epochs = shuffle, num_epochs
         self.seed = None if seed is None else seed_of(seed)
-        self.algorithm = algorithm
+        self.algorithm, self.chunk, self.window = algorithm, chunk, window
         self._shard_options = grain.sharding.NoSharding() if shard_options is None else shard_options
         self._client = client
         self._metadata: Any = grain.RecordMetadata
@@ -95,7 +97,7 @@ class IndexSampler:
         self._lock = threading.Lock()
 
     def _order(self, epoch: int) -> Epoch:
-        return Epoch(self.num_records, self.seed or 0, epoch, self.algorithm, self.shuffle)
+        return Epoch(self.num_records, self.seed or 0, epoch, self.algorithm, self.shuffle, self.chunk, self.window)
 
     def _begin(self, epoch: int) -> Read:
         """The order of an epoch. The order of the epoch before stays, because threads of a loader

@@ -72,6 +72,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
                    indices of the epoch
     client         for philox24 and lcg: by default shufd.connect(), or with a single rank shufd.default_client()
     algorithm      as in Client.permute(). With philox24 and lcg, orders of different n are not independent
+    chunk, window  a windowed order, as in Client.permute(), for data in chunks. All ranks read from the same window
     check_ranks    True: the first iteration fails with Mismatch if another rank has other data, another seed or
                    another epoch. It asks the store of torch.distributed once, without waiting for a rank. Only if
                    torch.distributed is initialised with `num_replicas` ranks
@@ -95,15 +96,18 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         *,
         client: _client.Client | None = None,
         algorithm: str = "primefold",
+        chunk: int | None = None,
+        window: int | None = None,
         check_ranks: bool = True,
     ) -> None:
         self.rank, self.num_replicas = rank_and_world(rank, num_replicas)
         self._is_of_launcher = rank is None and num_replicas is None
-        _sampling.check(dataset, seed, algorithm, client)
+        _sampling.check(dataset, seed, algorithm, client, chunk, window)
         _sampling.Resumable.__init__(self, dataset)
         self.dataset = dataset
         self.shuffle, self.drop_last = flag("shuffle", shuffle), flag("drop_last", drop_last)
         self.seed, self.algorithm = seed_of(seed), str(algorithm)
+        self.chunk, self.window = chunk, window
         self._client = client
         self._must_check = flag("check_ranks", check_ranks)
         self._is_divided = False  # a loader of accelerate has copied it into its workers
@@ -128,7 +132,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         return Share(self.n, self.rank, self.num_replicas, self.drop_last, start)
 
     def _order(self, epoch: int) -> Epoch:
-        return Epoch(self.n, self.seed, epoch, self.algorithm, self.shuffle)
+        return Epoch(self.n, self.seed, epoch, self.algorithm, self.shuffle, self.chunk, self.window)
 
     def _following(self) -> int:
         return self._epoch
@@ -191,8 +195,8 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
                    seed of an iteration before, or else takes torch.initial_seed(), so that two such samplers of one
                    length may have equal orders. In a job of several
                    ranks no seed is refused, because the ranks would draw different orders
-    client, algorithm
-                   as in DistributedSampler
+    client, algorithm, chunk, window
+                   as in DistributedSampler; no windows with `replacement`
     check_ranks    True: the same check as in DistributedSampler, where accelerate divides the indices between the ranks
 
     The first index fails with Invalid where Lightning divides a sampler between devices.
@@ -210,19 +214,23 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
         seed: int | None = None,
         client: _client.Client | None = None,
         algorithm: str = "primefold",
+        chunk: int | None = None,
+        window: int | None = None,
         check_ranks: bool = True,
     ) -> None:
-        n = _sampling.check(data_source, 0 if seed is None else seed, algorithm, client)
+        n = _sampling.check(data_source, 0 if seed is None else seed, algorithm, client, chunk, window)
         _sampling.Resumable.__init__(self, data_source)
         if generator is not None and not isinstance(generator, torch.Generator):
             raise _errors.Invalid(f"generator: {shown(generator)}: expected a torch.Generator, or a seed instead")
         self.data_source, self.generator = data_source, generator
         self.replacement = flag("replacement", replacement)
+        if self.replacement and window is not None:
+            raise _errors.Invalid(f"window: {window}: expected None with replacement")
         self._num_samples = None if num_samples is None else integer("num_samples", num_samples)
         if self.num_samples < 1 or n < 1:
             raise _errors.Invalid(f"num_samples: {self.num_samples}, of n {n}: expected 1 or more of both")
         self.seed = None if seed is None else seed_of(seed)
-        self.algorithm = str(algorithm)
+        self.algorithm, self.chunk, self.window = str(algorithm), chunk, window
         self._client = client
         self._must_check = flag("check_ranks", check_ranks)
         self._is_drawn = seed is None
@@ -290,7 +298,7 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
         return Share(self.num_samples, 0, 1, False, start)
 
     def _order(self) -> Epoch:
-        return Epoch(self.n, self.seed or 0, self._epoch, self.algorithm)
+        return Epoch(self.n, self.seed or 0, self._epoch, self.algorithm, True, self.chunk, self.window)
 
     def _draws(self, order: Epoch) -> Read:
         """Independent draws: number i of a stream of its own, which the epoch selects, decides index i."""
