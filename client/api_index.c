@@ -7,6 +7,7 @@
 #include "call.h"
 #include "look_up_arguments.h"
 #include "parse.h"
+#include "request_message.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -44,21 +45,6 @@ static shuf_status read_look_ups(struct shuf__round_trip *trip, const Shuf__Repl
     return SHUF_OK;
 }
 
-static Shuf__Permutation name_permutation(const shuf_permutation *from)
-{
-    Shuf__Permutation permutation = SHUF__PERMUTATION__INIT;
-    if (from->algorithm)
-        permutation.algorithm = (char *)(uintptr_t)from->algorithm; /* only read */
-    if (from->key)
-        permutation.key = (char *)(uintptr_t)from->key; /* only read */
-    permutation.n = from->n;
-    permutation.seed = from->seed;
-    permutation.epoch = from->epoch;
-    permutation.chunk = from->chunk;
-    permutation.window = from->window;
-    return permutation;
-}
-
 shuf_status shuf_index(shuf *handle, const shuf_permutation *permutation, shuf_direction direction,
                        const uint64_t *at, size_t count, uint64_t *out)
 {
@@ -66,7 +52,7 @@ shuf_status shuf_index(shuf *handle, const shuf_permutation *permutation, shuf_d
     struct shuf__request checked;
     if (!call)
         return SHUF_INVALID;
-    Shuf__Permutation named = name_permutation(permutation);
+    Shuf__Permutation named = shuf__name_permutation(permutation);
     Shuf__Index index = SHUF__INDEX__INIT;
     Shuf__Request request = SHUF__REQUEST__INIT;
     struct look_up_reply found = {.n = permutation->n};

@@ -4,10 +4,11 @@
  */
 #include "look_up_arguments.h"
 
-#include "algorithm.h"
 #include "check_names.h"
 #include "dtype.h"
 #include "overlap.h"
+#include "parse.h"
+#include "request_message.h"
 
 #include <inttypes.h>
 
@@ -64,20 +65,14 @@ shuf_status shuf__look_up_request(const shuf_permutation *permutation, shuf_dire
     if (direction != SHUF_FORWARD && direction != SHUF_INVERSE)
         return shuf__fail(error, SHUF_INVALID, "direction %d: expected FORWARD or INVERSE",
                           (int)direction);
-    *request = (struct shuf__request){.kind = SHUF__LOOK_UP,
-                                      .look_up = {.permutation = {.n = permutation->n,
-                                                                  .seed = permutation->seed,
-                                                                  .epoch = permutation->epoch,
-                                                                  .chunk = permutation->chunk,
-                                                                  .window = permutation->window},
-                                                  .inverse = direction == SHUF_INVERSE}};
+    Shuf__Permutation named = shuf__name_permutation(permutation);
+    Shuf__Index index = SHUF__INDEX__INIT;
+    index.permutation = &named;
+    index.inverse = direction == SHUF_INVERSE;
     if (check_unused_fields(permutation, direction, error) ||
-        shuf__check_names(permutation->algorithm, permutation->key, error) ||
-        shuf__algorithm_parse(permutation->algorithm, &request->look_up.permutation.algorithm,
-                              error) ||
-        shuf__request_name_key(request, permutation->key, error))
+        shuf__check_names(permutation->algorithm, permutation->key, error))
         return error->status;
-    return shuf__look_up_make(request, NULL, 0, error);
+    return shuf__parse_index(&index, request, error);
 }
 
 shuf_status shuf__look_up_arguments(const shuf_permutation *permutation, shuf_direction direction,

@@ -28,20 +28,15 @@ static void take_slice(struct shuf__part *part, const struct shuf__permutation *
     uint64_t count = least(most, p->count - i);
     if (count > 1 && i + count == p->count && shuf__slice_wraps(&slice))
         count--;
-    part->request.permutation = (shuf_permutation){
-        .algorithm = part->request.permutation.algorithm,
-        .n = p->n,
-        .seed = p->seed,
-        .key = part->request.permutation.key,
-        .epoch = p->epoch + row,
-        .chunk = p->chunk,
-        .window = p->window,
-        .view = SHUF_VIEW_SLICE,
-        .offset = shuf__slice_position(&slice, i),
-        .count = count,
-        .stride = p->stride,
-        .dtype = part->request.permutation.dtype,
-    };
+    shuf_permutation *const own = &part->request.permutation;
+    own->epoch = p->epoch + row;
+    own->epochs = 0;
+    own->view = SHUF_VIEW_SLICE;
+    own->offset = shuf__slice_position(&slice, i);
+    own->count = count;
+    own->stride = p->stride;
+    own->rank = own->world = own->step = 0;
+    own->drop_last = false;
     part->values = count;
 }
 

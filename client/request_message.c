@@ -181,17 +181,17 @@ static void set_shape(struct shuf__request_message *m)
                             .bytes = shape.bytes};
 }
 
-/* Also checks the names. */
-static shuf_status set_permutation(struct shuf__result_message *m, const char *algorithm,
-                                   uint64_t n, uint64_t seed, const char *key, uint64_t epoch,
-                                   struct shuf__error *error)
+Shuf__Permutation shuf__name_permutation(const shuf_permutation *from)
 {
-    m->permutation.n = n;
-    m->permutation.seed = seed;
-    m->permutation.epoch = epoch;
-    set_name(&m->permutation.algorithm, algorithm);
-    set_name(&m->permutation.key, key);
-    return shuf__check_names(algorithm, key, error);
+    Shuf__Permutation permutation = SHUF__PERMUTATION__INIT;
+    permutation.n = from->n;
+    permutation.seed = from->seed;
+    permutation.epoch = from->epoch;
+    permutation.chunk = from->chunk;
+    permutation.window = from->window;
+    set_name(&permutation.algorithm, from->algorithm);
+    set_name(&permutation.key, from->key);
+    return permutation;
 }
 
 static shuf_status make_permute(struct shuf__result_message *m, const shuf_permutation *from,
@@ -199,12 +199,10 @@ static shuf_status make_permute(struct shuf__result_message *m, const shuf_permu
 {
     shuf__result_message_init(m, SHUF__RESULT__WHAT_PERMUTE);
     m->permute.epochs = from->epochs;
-    m->permutation.chunk = from->chunk;
-    m->permutation.window = from->window;
     m->permute.dtype = (Shuf__Dtype)from->dtype;
     m->delivery.fingerprint = from->fingerprint;
-    if (set_permutation(m, from->algorithm, from->n, from->seed, from->key, from->epoch, error) ||
-        set_view(m, from, error))
+    m->permutation = shuf__name_permutation(from);
+    if (shuf__check_names(from->algorithm, from->key, error) || set_view(m, from, error))
         return error->status;
     return check_view_fields(from, error);
 }
@@ -234,7 +232,12 @@ static shuf_status make_shuffle(struct shuf__result_message *m, const shuf_recor
     shuf__result_message_init(m, SHUF__RESULT__WHAT_SHUFFLE);
     m->shuffle.inverse = from->inverse;
     m->shuffle.record = from->record;
-    return set_permutation(m, from->algorithm, from->n, from->seed, from->key, from->epoch, error);
+    m->permutation = shuf__name_permutation(&(shuf_permutation){.algorithm = from->algorithm,
+                                                                .n = from->n,
+                                                                .seed = from->seed,
+                                                                .key = from->key,
+                                                                .epoch = from->epoch});
+    return shuf__check_names(from->algorithm, from->key, error);
 }
 
 static shuf_status make_buffer(struct shuf__result_message *m, uint64_t bytes)
@@ -261,7 +264,12 @@ static shuf_status make_exchange(struct shuf__result_message *m, const shuf_rank
     m->exchange.part = from->part;
     set_list(&m->exchange.input, &m->exchange.n_input, from->input, from->world);
     set_list(&m->exchange.output, &m->exchange.n_output, from->output, from->world);
-    return set_permutation(m, from->algorithm, from->n, from->seed, from->key, from->epoch, error);
+    m->permutation = shuf__name_permutation(&(shuf_permutation){.algorithm = from->algorithm,
+                                                                .n = from->n,
+                                                                .seed = from->seed,
+                                                                .key = from->key,
+                                                                .epoch = from->epoch});
+    return shuf__check_names(from->algorithm, from->key, error);
 }
 
 static shuf_status make_result(struct shuf__result_message *m, const shuf_request *request,

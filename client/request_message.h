@@ -19,6 +19,9 @@
 /* The request of a message that a daemon has made. The strings are those of the message. */
 shuf_request shuf__request_of_message(const Shuf__Result *from);
 
+/* The message that names a permutation. Its strings are those of the caller. */
+Shuf__Permutation shuf__name_permutation(const shuf_permutation *from);
+
 /* Do not copy this struct: the messages point at each other. */
 struct shuf__request_message {
     Shuf__Request message;
