@@ -82,7 +82,7 @@ template <typename Form, typename Out> struct Again {
     static constexpr uint32_t lanes = 32;
 
     struct List {
-        uint32_t count, value[lanes * (1 + group * Form::groups)]; /* relative to `from` */
+        uint32_t count, value[lanes * (1 + group)]; /* relative to `from` */
     };
 
     const Form &f;
@@ -170,7 +170,6 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
     if (part == 0 && begin + threadIdx.x < aligned && begin + threadIdx.x < end)
         put_one(f, keys, to, first, begin + threadIdx.x);
     const Word one = f.step_there(keys, w.one), leap = f.step_there(keys, w.leap);
-    constexpr int groups = Form::groups;
     constexpr uint32_t far = fold_threads * group;
     __shared__ typename Again<Form, Out>::List list[fold_threads / 32];
     Again<Form, Out> rest{f, keys, to, first, from, list[threadIdx.x / 32]};
@@ -179,20 +178,13 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
     uint32_t at = threadIdx.x * group; /* relative to `from` */
     Word start = f.start(keys, w.offset + (from + at) * w.stride - first);
 #pragma unroll 1
-    for (uint32_t turn = 0; turn < part_turns && turn * far < values; turn += groups) {
-        Word x[groups][group];
+    for (uint32_t turn = 0; turn < part_turns && turn * far < values; turn++, at += far) {
+        Word x[1][group];
         uint32_t met = 0;
-#pragma unroll
-        for (int g = 0; g < groups; g++) {
-            spread(f, start, one, x[g]);
-            start = f.add(start, leap);
-        }
+        spread(f, start, one, x[0]);
+        start = f.add(start, leap);
         f.evaluate_unchecked(keys, x, met);
-        const bool right = f.in_range(met); /* holds for all groups */
-#pragma unroll
-        for (int g = 0; g < groups; g++)
-            rest.take(at + g * far, put_window_group(f, to, from + at + g * far, end, right, x[g]));
-        at += groups * far;
+        rest.take(at, put_window_group(f, to, from + at, end, f.in_range(met), x[0]));
         while (rest.list.count >= rest.lanes)
             rest.finish();
     }
