@@ -126,6 +126,8 @@ shuf_status shuf_host_fill(const shuf_request *request, unsigned threads, void *
     return compute(&m.request, NULL, NULL, threads, out, error);
 }
 
+enum { WORKSPACE_ALIGNMENT = 64 }; /* of `out`, for a shuffle with a workspace (partition.h) */
+
 /* The workspace makes shuffles of large arrays faster, but they need none. */
 shuf_status shuf_host_shuffle(const shuf_records *records, unsigned threads, const void *in,
                               void *out, size_t bytes)
@@ -141,7 +143,7 @@ shuf_status shuf_host_shuffle(const shuf_records *records, unsigned threads, con
         return error->status;
     struct shuf__block input = {.memory = (void *)(uintptr_t)in, .host = in, .bytes = bytes};
     const struct shuf__workspace best = shuf__host_workspace(team, &m.request);
-    if (best.best)
+    if (best.best && (uintptr_t)out % WORKSPACE_ALIGNMENT == 0)
         shuf__host_alloc(SHUF__MEMORY_PRIVATE, best.best, &workspace, &ignored);
     const shuf_status status =
         compute(&m.request, &input, workspace.memory ? &workspace : NULL, threads, out, error);

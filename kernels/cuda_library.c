@@ -15,7 +15,7 @@ static struct shuf__error fault;
 
 static bool is_of_this_build(const struct shuf__cuda_library *library)
 {
-    return strcmp(library->version, SHUF_VERSION_TEXT) == 0 &&
+    return library->version && strcmp(library->version, SHUF_VERSION_TEXT) == 0 &&
            library->sizes[0] == sizeof(struct shuf__request) &&
            library->sizes[1] == sizeof(struct shuf__backend_ops);
 }
@@ -37,7 +37,7 @@ static void load(void)
         shuf__fail(&fault, SHUF_DEVICE,
                    "backend cuda: " LIBRARY " is of shufd %.32s, this program of %s; install both "
                    "from one build",
-                   library ? library->version : "unknown", SHUF_VERSION_TEXT);
+                   library && library->version ? library->version : "unknown", SHUF_VERSION_TEXT);
 }
 
 const struct shuf__cuda_library *shuf__cuda_library(struct shuf__error *error)

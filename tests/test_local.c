@@ -381,6 +381,25 @@ static void check_shuffle(const shuf_records *records)
     free(p);
 }
 
+/* A shuffle of n numbers of 32 bits, `beside` bytes behind a line of the cache. */
+static void check_shuffle_at(size_t beside, uint64_t n)
+{
+    const shuf_records records = {.n = n, .record = 4, .seed = 3};
+    uint32_t *in = malloc(4 * n), *order = malloc(4 * n);
+    char *out = aligned_alloc(64, (4 * n + beside + 127) / 64 * 64);
+    assert_true(in && order && out);
+    const shuf_request request = {.permutation = {.n = n, .seed = 3}};
+    check(shuf_host_fill(&request, 1, order, 4 * n));
+    for (uint64_t i = 0; i < n; i++)
+        in[i] = (uint32_t)(7 * i);
+    check(shuf_host_shuffle(&records, 1, in, out + beside, 4 * n));
+    for (uint64_t i = 0; i < n; i++)
+        assert_int_equal(((uint32_t *)(void *)(out + beside))[i], 7 * order[i]);
+    free(out);
+    free(order);
+    free(in);
+}
+
 static void shuffles_match(void **state)
 {
     (void)state;
@@ -398,6 +417,9 @@ static void shuffles_match(void **state)
         check_shuffle(&records);
     }
     check_shuffle(&(shuf_records){.n = 9, .record = 600001, .seed = 1});
+    if (!on_gpu)
+        check_shuffle_at(24,
+                         9000011); /* a large array that does not begin at a line of the cache */
     check_shuffle(&(shuf_records){.n = 3000001, .record = 4, .seed = 1, .inverse = true});
 }
 

@@ -20,6 +20,7 @@
 /* With more chunks in a window, or with few values in each window, each chunk is evaluated alone.
  */
 enum { LIST_MOST = 1 << 16, LIST_FROM = 8 };
+#define NARROW_MOST (UINT64_C(1) << 31) /* the numbers of records_narrow() are below it */
 
 /* The state of one computation, which its threads share. */
 struct run {
@@ -30,8 +31,7 @@ struct run {
     shuf_windows sizes;
     shuf_primefold_shape window_shape; /* of a window with all its records */
     struct shuf__window_map map;
-    bool narrow; /* numbers of a window are computed in words of 32 bits */
-    bool lists;  /* a window has at most LIST_MOST chunks */
+    bool lists; /* a window has at most LIST_MOST chunks */
     unsigned width;
     char *out; /* of the present row */
     shuf_windowed order;
@@ -47,6 +47,8 @@ struct place {
     shuf_window window;
     struct shuf__window_map map;
     bool has_window, has_moves;
+    bool narrow;     /* numbers of the window are computed in words of 32 bits */
+    bool listed;     /* the loops of ops_windowed.c can turn them into records */
     uint64_t *moves; /* one for each chunk, of 32 bits if values have 32; may be NULL */
 };
 
@@ -72,6 +74,8 @@ static void enter_window(const struct run *run, struct place *at, uint64_t posit
     at->map = run->map;
     at->map.gap_at = w->gap_at;
     at->map.gap = w->gap;
+    at->narrow = at->order.primefold.word_bits <= 32;
+    at->listed = at->moves && (at->narrow ? w->count + w->gap <= NARROW_MOST : run->width == 8);
     at->has_window = true;
     at->has_moves = false;
 }
@@ -118,7 +122,7 @@ static void look_up_records(const struct run *run, const struct place *at, char 
 {
     const uint64_t chunk = run->sizes.chunk;
     for (size_t i = 0; i < count; i++) {
-        uint64_t x = run->narrow ? at->tile.narrow[i] : at->tile.wide[i];
+        uint64_t x = at->narrow ? at->tile.narrow[i] : at->tile.wide[i];
         x += x >= at->map.gap_at ? at->map.gap : 0;
         const uint64_t slot = at->window.slot + x / chunk;
         put(run, out + i * run->width,
@@ -131,10 +135,10 @@ static void list_records(const struct run *run, struct place *at, char *out, siz
     const struct shuf__simd_ops *simd = run->simd;
     if (!at->has_moves)
         list_moves(run, at);
-    if (run->narrow && run->width == 4)
+    if (at->narrow && run->width == 4)
         simd->records_narrow(&at->map, (uint32_t *)at->moves, at->tile.narrow, (uint32_t *)out,
                              count);
-    else if (run->narrow)
+    else if (at->narrow)
         simd->records_widened(&at->map, at->moves, at->tile.narrow, (uint64_t *)out, count);
     else
         simd->records_wide(&at->map, at->moves, at->tile.wide, (uint64_t *)out, count);
@@ -146,12 +150,12 @@ static void take_records(const struct run *run, struct place *at, uint64_t posit
 {
     const uint64_t first = position - at->window.first, stride = count > 1 ? run->p->stride : 1;
     const bool many = count >= run->sizes.window / LIST_FROM;
-    if (run->narrow)
+    if (at->narrow)
         run->simd->narrow[SHUF_ALGORITHM_PRIMEFOLD](&at->order, (uint32_t)first, (uint32_t)stride,
                                                     at->tile.narrow, count);
     else
         run->simd->wide[SHUF_ALGORITHM_PRIMEFOLD](&at->order, first, stride, at->tile.wide, count);
-    if (at->moves && (many || at->has_moves) && (run->narrow || run->width == 8))
+    if (at->listed && (many || at->has_moves))
         list_records(run, at, out, count);
     else
         look_up_records(run, at, out, count);
@@ -212,7 +216,6 @@ bool shuf__host_windowed(const struct shuf__simd_ops *simd, int threads,
     run.slice = shuf__slice_make(p);
     run.sizes = shuf_windows_of(p->n, p->chunk, p->window);
     run.window_shape = shuf_primefold_shape_of(p->chunk * p->window);
-    run.narrow = shuf__primefold_word_bits(&run.window_shape) <= 32;
     run.lists = p->window <= LIST_MOST;
     run.width = (unsigned)shuf__request_shape(&computation->request).width;
     shuf__window_map_set_chunk(&run.map, p->chunk);

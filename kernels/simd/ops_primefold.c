@@ -8,6 +8,7 @@
 #include "primefold_form.h"
 #include "simd/simd_ops.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -117,6 +118,7 @@ void SHUF__SIMD_NAME(shuf__primefold_narrow)(const union shuf__bijection *f, uin
                                              uint32_t stride, uint32_t *restrict out, size_t count)
 {
     const struct shuf__primefold *row = &f->primefold;
+    assert(row->word_bits <= 32);
     if (row->word_bits == 0)
         exchanged(&row->plain, row->inverse, position, stride, out, count);
     else if (row->inverse)
@@ -142,6 +144,7 @@ static inline __attribute__((always_inline)) void wide(const struct shuf__primef
 void SHUF__SIMD_NAME(shuf__primefold_wide)(const union shuf__bijection *f, uint64_t position,
                                            uint64_t stride, uint64_t *restrict out, size_t count)
 {
+    assert(f->primefold.word_bits == 64);
     if (f->primefold.inverse)
         wide(&f->primefold, true, position, stride, out, count);
     else

@@ -24,7 +24,8 @@ CANNOT_FAIL = {
         "strlen strncasecmp strncat strncmp strnlen strpbrk strrchr strsep strspn strstr strtok_r tdelete tfind "
         "sscanf snprintf sprintf vsnprintf strtod strtof strtol strtoul strtoull inet_pton",
     "computes a number": "fma fmaf fmax fmin llround sqrt sqrtf",
-    "allocates by malloc(), which fails in its stead": "qsort strdup strndup tsearch setenv on_exit cxa_atexit",
+    "allocates by malloc(), which fails in its stead": "qsort strdup strndup tsearch setenv on_exit cxa_atexit "
+        "register_atfork",
     "writes to the buffer of a stream; fflush(), fclose() or ferror() reports the failure":
         "fprintf fputc fputs fwrite printf putc puts vfprintf",
     "returns a constant text or a number of this process":

@@ -922,6 +922,8 @@ WINDOWED = [
 ]
 # The same for rows of single positions.
 WINDOWED_LARGE = [
+    ((1 << 31) + (1 << 20), 1 << 20, 2048), (5 * (1 << 31) + 5, 1 << 31, 1), ((1 << 33) + 300, 1 << 31, 1),
+    (2 * ((1 << 31) + 11) + 10**6, (1 << 31) + 11, 1), (3 * 1200000000 + 10, 1200000000, 2), (58396243120309, 29198121560154, 2),
     ((1 << 32) + 5, 1 << 20, 7), ((1 << 32) - 1, 999983, 4096), (10**13 + 1, 10**9 + 7, 12), ((1 << 62) - 3, (1 << 47) + 1, 5),
 ]
 
@@ -940,9 +942,22 @@ def windowed_table():
             head = (n, chunk, window, hex(seed), hex(epoch), hex(fingerprint(numbers)))
             yield " ".join(map(str, (*head, *shown)))
     for n, chunk, window in WINDOWED_LARGE:
-        positions = (0, 1, n // 3, n // 2 + 1, n - 2, n - 1)
-        pairs = [x for i in positions for x in (i, windowed_at(n, chunk, window, 7, 3, i))]
+        positions = {0, 1, n // 3, n // 2 + 1, n - 2, n - 1} | odd_places(n, chunk, window, 7, 3)
+        pairs = [x for i in sorted(positions) for x in (i, windowed_at(n, chunk, window, 7, 3, i))]
         yield " ".join(map(str, (n, chunk, window, hex(7), hex(3), 0, *pairs)))
+
+
+def odd_places(n, chunk, window, seed, epoch):
+    """The first and last positions of the window of the last chunk, and of the last window."""
+    order = [int(k) for k in primefold(-(-n // chunk), windowed_keys(n, chunk, seed, epoch)[0], 0)]
+    places, begin = set(), 0
+    for first in range(0, len(order), window):
+        inside = order[first : first + window]
+        end = begin + sum(min(n - k * chunk, chunk) for k in inside)
+        if len(order) - 1 in inside or first + window >= len(order):
+            places |= {begin, begin + (end - begin) // 2, end - 1}
+        begin = end
+    return places
 
 
 TABLES = {
