@@ -523,16 +523,104 @@ def test_a_pass_after_the_selected_epoch_does_not_count(client):
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_state_before_the_first_index(client, workers):
-    """A loop makes the iterator of the next epoch when one has ended, and then saves."""
+    """A loop makes the iterator of the next epoch when one has ended, and then saves. Without workers this iterator
+    draws nothing, so the sampler knows only the ended epoch."""
     sampler = shufd.torch.RandomSampler(range(40), seed=3, client=client)
     loader = torch.utils.data.DataLoader(range(40), batch_size=10, sampler=sampler, num_workers=workers)
     batches = iter(loader)
     for epoch in (0, 1):
         assert [len(next(batches)) for _ in range(4)] == [10] * 4
         assert sampler.state_dict(used=40)["epoch"] == epoch
+        if workers == 0:
+            with pytest.raises(shufd.Invalid, match="used: 0: .* may be over, .* after its end pass used=40"):
+                sampler.state_dict(used=0)
+            sampler.set_epoch(epoch + 1)
         batches = iter(loader)
         state = sampler.state_dict(used=0)
         assert (state["epoch"], state["position"]) == (epoch + 1, 0)
+
+
+@pytest.mark.parametrize("kind", ["DistributedSampler", "RandomSampler"])
+@pytest.mark.parametrize("batches", [False, True])
+@pytest.mark.parametrize("stateful", [False, True])
+def test_used_0_after_workers_have_drawn_all(client, kind, batches, stateful):
+    """A job that continues near the end of an epoch, and saves before its first step."""
+    skip_fork_under_asan()
+    of = torch.utils.data.DataLoader
+    if stateful:
+        of = pytest.importorskip("torchdata.stateful_dataloader").StatefulDataLoader
+    ranks = (1, 0) if kind == "DistributedSampler" else ()
+    sampler = getattr(shufd.torch, kind)(range(40), *ranks, seed=3, client=client)
+    options = {"sampler": sampler, "batch_size": 10}
+    if batches:
+        options = {"batch_sampler": shufd.torch.BatchSampler(sampler, 10, False)}
+    loader = of(range(40), num_workers=2, **options)
+    state = {**sampler.state_dict(), "epoch": 5, "position": 15}
+    sampler.load_state_dict(state)
+    sampler.set_epoch(5)
+    for step, batch in enumerate(loader):
+        assert sampler.state_dict(used=10 * step) == {**state, "position": 15 + 10 * step}
+    assert (step, len(batch)) == (2, 5)
+    with pytest.raises(shufd.Invalid, match="used: 0: .* may be over"):  # the job may be before the next epoch
+        sampler.state_dict(used=0)
+    sampler.set_epoch(6)
+    assert sampler.state_dict(used=0) == {**state, "epoch": 6, "position": 0}
+    sampler.load_state_dict({**state, "position": 30})
+    for _ in loader:  # the only batch: its epoch may have ended
+        with pytest.raises(shufd.Invalid, match="used: 0: .* may be over"):
+            sampler.state_dict(used=0)
+
+
+@pytest.mark.parametrize("stop", [3, 9])
+@pytest.mark.parametrize("batches", [False, True])
+@pytest.mark.parametrize("options", [
+    {}, {"num_workers": 2, "persistent_workers": True}, {"stateful": True}, {"stateful": True, "num_workers": 2},
+], ids=str)  # fmt: skip
+def test_used_0_after_an_iteration_is_refused(client, options, batches, stop):
+    """Also where the loader keeps its iterator. The job may mean the next epoch."""
+    options, of = dict(options), torch.utils.data.DataLoader
+    if "num_workers" in options:
+        skip_fork_under_asan()
+    if options.pop("stateful", False):
+        of = pytest.importorskip("torchdata.stateful_dataloader").StatefulDataLoader
+    sampler = shufd.torch.RandomSampler(range(40), seed=3, client=client)
+    source = {"batch_sampler": shufd.torch.BatchSampler(sampler, 5, False)} if batches else {"sampler": sampler, "batch_size": 5}
+    loader = of(range(40), **source, **options)
+    assert sampler.state_dict(used=0)["position"] == 0
+    for _ in range(2):
+        assert len([*itertools.islice(loader, stop)]) == min(stop, 8)
+    with pytest.raises(shufd.Invalid, match="used: 0: .* may be over"):
+        sampler.state_dict(used=0)
+    sampler.set_epoch(2)
+    assert sampler.state_dict(used=0)["epoch"] == 2
+
+
+def test_used_0_after_indices_that_the_job_keeps(client):
+    """It has used none of them."""
+    sampler = make_sampler(client, 40, 1, 0)
+    assert len(torch.utils.data.Subset(range(40), list(sampler))) == 40
+    with pytest.raises(shufd.Invalid, match="used: 0: .* at its beginning save a state_dict\\(\\) from before it"):
+        sampler.state_dict(used=0)
+
+
+def test_used_0_after_an_epoch_that_is_set_late(client):
+    """Lightning sets it after the workers have drawn. The loaded place and the beginning of the epoch differ."""
+    skip_fork_under_asan()
+    sampler = make_sampler(client, 40, 1, 0)
+    loader = torch.utils.data.DataLoader(range(40), batch_size=5, sampler=sampler, num_workers=2)
+    for position in (0, 15):
+        sampler.load_state_dict({**sampler.state_dict(), "epoch": 1, "position": position})
+        batches = iter(loader)
+        sampler.set_epoch(1)
+        if position == 0:
+            assert sampler.state_dict(used=0)["position"] == 0
+        else:
+            with pytest.raises(shufd.Invalid, match="used: 0: .* may be over"):
+                sampler.state_dict(used=0)
+        next(batches)
+        assert sampler.state_dict(used=5)["position"] == position + 5
+        del batches
+        sampler.set_epoch(2)
 
 
 class OfSplit(shufd.torch.RandomSampler):
@@ -557,7 +645,7 @@ def test_state_before_the_first_index_after_a_break(client):
     loader = torch.utils.data.DataLoader(range(40), batch_size=10, sampler=sampler)
     next(iter(loader))
     batches = iter(loader)
-    with pytest.raises(shufd.Invalid, match="is gone before its end, .* call set_epoch"):
+    with pytest.raises(shufd.Invalid, match="used: 0: .* may be over, .* call set_epoch"):
         sampler.state_dict(used=0)
     sampler.set_epoch(0)
     assert sampler.state_dict(used=0)["position"] == 0
@@ -663,7 +751,7 @@ def test_state_without_used_indices(client, workers):
 
 
 def test_states_of_subclasses_that_draw_ahead_are_refused(client):
-    """A loader of torchdata saves the state without `used`, but the class draws all indices at once."""
+    """`used` does not tell their place, unless a method of the class computes it."""
     pytest.importorskip("torchdata.stateful_dataloader")
     from torchdata.stateful_dataloader import StatefulDataLoader
 
@@ -676,7 +764,15 @@ def test_states_of_subclasses_that_draw_ahead_are_refused(client):
     assert len([next(loader) for _ in range(3)]) == 3
     with pytest.raises(shufd.Invalid, match="Grouped: its own __iter__ may draw ahead"):
         loader_of.state_dict()
-    assert sampler.state_dict(used=12)["position"] == 12
+    with pytest.raises(shufd.Invalid, match="Grouped: its own __iter__ may draw ahead or leave indices out"):
+        sampler.state_dict(used=12)
+
+    class Placed(Grouped):
+        def state_dict(self, used=None):
+            return super().state_dict(used=40 if used == 40 else 0)  # all indices are drawn at once
+
+    sampler = Placed(range(40), 1, 0, seed=3, client=client)
+    assert len([*itertools.islice(sampler, 40)]) == 40 and sampler.state_dict(used=40)["position"] == 40
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -802,7 +898,7 @@ def test_one_length_an_epoch(client, world):
                 data[:] = [0] * after
             for sampler in samplers:
                 batches = shufd.torch.BatchSampler(sampler, 4, False)
-                assert len(batches) == len(list(batches)) and sampler.state_dict(used=0)["n"] == n
+                assert len(batches) == len(list(batches)) and sampler.state_dict(used=n)["n"] == n
                 sampler.set_epoch(epoch) if not change else None
             if not change:
                 indices = [list(sampler) for sampler in samplers]

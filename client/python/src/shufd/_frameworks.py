@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import sys
+import weakref
 from types import FrameType
 from typing import Any, Iterator
 
@@ -24,6 +25,7 @@ _LOADERS = (
     *(f"{name}.{module}" for name in ("lightning.fabric", "lightning_fabric") for module in ("utilities.data", "wrappers")),
 )
 _STATEFUL = "torchdata.stateful_dataloader.stateful_dataloader"
+_NODES = "torchdata.nodes.adapters"
 _PACKAGE = os.path.dirname(__file__)
 
 
@@ -34,6 +36,12 @@ def _frames() -> Iterator[FrameType]:
     while frame is not None:
         yield frame
         frame = frame.f_back
+
+
+def _caller() -> FrameType:
+    """The nearest frame of another package, or else this one."""
+    others = (frame for frame in _frames() if os.path.dirname(frame.f_code.co_filename) != _PACKAGE)
+    return next(others, sys._getframe())
 
 
 def divider() -> tuple[str, Any]:
@@ -94,7 +102,7 @@ def skips_batches() -> bool:
 def resets_node(loads: bool) -> bool:
     """Whether a SamplerWrapper of torchdata.nodes begins its sampler, from a state or without one."""
     for frame in _frames():
-        if frame.f_globals.get("__name__") == "torchdata.nodes.adapters" and frame.f_code.co_name == "reset":
+        if frame.f_globals.get("__name__") == _NODES and frame.f_code.co_name == "reset":
             return (frame.f_locals.get("initial_state") is not None) == loads
     return False
 
@@ -102,6 +110,34 @@ def resets_node(loads: bool) -> bool:
 def is_called_by_torchdata() -> bool:
     """Whether a loader of torchdata calls the caller. It saves a state before it draws further."""
     return any(str(frame.f_globals.get("__name__")).startswith("torchdata.") for frame in _frames())
+
+
+def is_saved_with_iterator() -> bool:
+    """Whether a StatefulDataLoader itself saves the caller. It saves the iterator of the caller too, which has its place."""
+    return str(_caller().f_globals.get("__name__")).startswith("torchdata.stateful_dataloader.")
+
+
+def iterator_of_node() -> Any:
+    """The iterator of a node of torchdata that saves the caller, or None. The node saves no iterator, and the caller may
+    have several."""
+    frame = _caller()
+    is_node = frame.f_globals.get("__name__") == _NODES and frame.f_code.co_name == "get_state"
+    return getattr(frame.f_locals.get("self"), "_it", None) if is_node else None
+
+
+def loader_of_torch() -> weakref.ref[Any] | None:
+    """The iterator of the DataLoader that draws from the caller."""
+    for frame in _frames():
+        if frame.f_globals.get("__name__") == "torch.utils.data.dataloader" and frame.f_code.co_name == "_next_index":
+            return weakref.ref(frame.f_locals["self"])
+    return None
+
+
+def is_beginning(loader: Any, has_drawn_all: bool) -> bool:
+    """Whether this iterator of a DataLoader has more batches, and has delivered two at most: the first one, and one that
+    accelerate reads ahead. Its workers may have drawn all indices."""
+    has_more = not has_drawn_all or getattr(loader, "_rcvd_idx", 0) < getattr(loader, "_send_idx", 0)
+    return loader._num_yielded == 0 or (has_more and loader._num_yielded <= 2)
 
 
 def is_discarded() -> bool:

@@ -76,6 +76,7 @@ class Cursor:
     def __init__(self, share: Share, order: Read, ranks: int = 1) -> None:
         self.share, self.ranks = share, ranks  # a framework divides the indices of the share between so many ranks
         self.description: dict[str, Any] = {}  # the fields of a state apart from the position
+        self.loader = _frameworks.loader_of_torch()
         self._order = order
         self._drawn = 0  # steps, with the whole chunk
         self._chunk: Iterator[int] = iter(())
@@ -113,7 +114,12 @@ class Cursor:
 
 def iterates_itself(sampler: Any) -> bool:
     """Whether it is of a subclass with its own __iter__, which may map, filter or draw ahead."""
-    return not type(sampler).__iter__.__module__.startswith("shufd.")
+    return _is_own(sampler, "__iter__")
+
+
+def _is_own(sampler: Any, method: str) -> bool:
+    """Whether a subclass outside this package has replaced the method."""
+    return not getattr(type(sampler), method).__module__.startswith("shufd.")
 
 
 class Resumable:
@@ -273,39 +279,26 @@ class Resumable:
               resume it counts from 0 again. Needed once an iteration has begun, because loaders draw indices
               before the job gets them. After a smaller last batch, steps * batch_size is more than the number of
               drawn indices: once all are drawn, any larger number means the end. Batches must come in the order in
-              which their indices are drawn, so a DataLoader needs in_order=True, its default
+              which their indices are drawn, so a DataLoader needs in_order=True, its default. 0 is the beginning of the
+              iteration that began last, or after set_epoch() that of the next one
 
         Fails with Invalid without `used` after the first index; if `used` is more than the number of drawn indices, and
-        some are left; or if two iterations of the epoch run. Loaders of torchdata save this state themselves, without
-        `used`, unless a subclass has its own __iter__.
+        some are left; if it is 0, and the last iteration may be over; if two iterations of the epoch run; or if a
+        subclass has its own __iter__, but not this method. Loaders of torchdata save this state themselves, without
+        `used`.
         """
+        node = None if used is not None else _frameworks.iterator_of_node()
+        if isinstance(node, Iteration):
+            return node.state_dict()
         place = None if self._following_place is None else self._following_place()
         needs_seed = self._cursor is None and self.seed is None
         is_before_first = used == 0 if used is not None else self._has_ended() or needs_seed
         if place is not None and not place.has_begun and is_before_first:
             return place.state_dict()  # loaders make an iterator, and save the sampler before its first index
-        if used == 0 and self._cursor is not None and self._cursor.step > 0 and self._cursor not in self._running():
-            if self._has_ended() or self._is_set:
-                return _Place(self).state_dict()  # the job means the next iteration
-            raise _errors.Invalid(
-                "used: 0: the iterator of the last iteration is gone before its end, so the place is ambiguous: call "
-                "set_epoch() first"
-            )
-        if used is None and self._cursor is not None and iterates_itself(self) and _frameworks.is_called_by_torchdata():
-            raise _errors.Invalid(
-                f"sampler: {type(self).__name__}: its own __iter__ may draw ahead, so its place in the loader is unknown: "
-                "give the class a state_dict() that passes used= to this one"
-            )
-        if used is None and self._cursor is not None and not _frameworks.is_called_by_torchdata():
-            raise _errors.Invalid(
-                "used: None: loaders draw indices ahead: pass used=, the number of indices that this rank has used since "
-                "the iteration began, or save the state of a StatefulDataLoader"
-            )
-        if used is not None and self._runs_twice():
-            raise _errors.Invalid(
-                "sampler: another iteration began before the last one has ended, so the place is ambiguous: use a second "
-                "sampler to look at data, or call set_epoch() before the iteration that counts"
-            )
+        if self._cursor is not None:
+            if used == 0 and self._cursor.step > 0 and self._is_set and self._cursor.share.start == self._resume:
+                return _Place(self).state_dict()  # of the next iteration, which begins at the same place as this one
+            self._check_saving(used, self._cursor)
         if used is not None and self._selected not in (None, self._epoch):
             raise _errors.Invalid(
                 f"sampler: an iteration after epoch {self._selected}, which set_epoch() selected, has gone on to epoch "
@@ -318,14 +311,53 @@ class Resumable:
         description = self._description() if self._cursor is None else self._cursor.description
         return {**description, "position": position}
 
+    def _check_saving(self, used: int | None, cursor: Cursor) -> None:
+        """Fails if the place of the iteration that began last is unknown."""
+        if used is None and not _frameworks.is_called_by_torchdata():
+            raise _errors.Invalid(
+                "used: None: loaders draw indices ahead: pass used=, the number of indices that this rank has used since "
+                "the iteration began, or save the state of a StatefulDataLoader"
+            )
+        is_own = iterates_itself(self)
+        if is_own and used != 0 and (used is None or not _is_own(self, "state_dict")):
+            raise _errors.Invalid(
+                f"sampler: {type(self).__name__}: its own __iter__ may draw ahead or leave indices out, so its place is "
+                "unknown: give the class a state_dict() that passes used= to this one, the number of drawn indices"
+            )
+        if used == 0 and cursor.step > 0 and not (is_own and _is_own(self, "state_dict")) and not self._is_beginning(cursor):
+            raise _errors.Invalid(
+                "used: 0: the iteration that began last may be over, so the place is ambiguous: after its end pass "
+                f"used={len(cursor.share)}, for the next one call set_epoch() first, and at its beginning save a "
+                "state_dict() from before it"
+            )
+        if not (used is None and _frameworks.is_saved_with_iterator()) and self._runs_twice():
+            raise _errors.Invalid(
+                "sampler: another iteration began before the last one has ended, so the place is ambiguous: use a second "
+                "sampler to look at data, or call set_epoch() before the iteration that counts"
+            )
+
+    def _is_beginning(self, cursor: Cursor) -> bool:
+        """Whether the job has certainly not gone on from the beginning of the iteration that began last."""
+        if self._is_set:
+            return False  # the next iteration will begin elsewhere
+        gc.collect()  # a loader of torch that was left may be part of a cycle of references
+        if cursor.loader is None:
+            return cursor in self._running() and not self._has_ended()
+        loader = cursor.loader()
+        return loader is not None and _frameworks.is_beginning(loader, self._has_ended())
+
     def _runs_twice(self) -> bool:
         """Whether another iteration began and has neither ended nor been left."""
-        others = self._running() if len(self._begun) > 1 else []
-        return any(cursor is not self._cursor and cursor.step < len(cursor.share) for cursor in others)
+
+        def is_other(cursor: Cursor) -> bool:
+            return cursor is not self._cursor and cursor.step < len(cursor.share)
+
+        if any(map(is_other, self._running())):
+            gc.collect()  # a loader of torch that was left may be part of a cycle of references
+        return any(map(is_other, self._running()))
 
     def _running(self) -> list[Cursor]:
         """The cursors of the iterations that began and whose iterators still exist."""
-        gc.collect()  # a loader of torch that was left may be part of a cycle of references
         return [place.cursor for place in (of() for of in self._begun) if place is not None and place.cursor is not None]
 
     def _position_of(self, used: int) -> int:
@@ -420,7 +452,7 @@ class _Place:
         if following.seed is None:
             following._choose_seed()
             self.choose(following)
-        return following.state_dict()
+        return {**following._description(), "position": following._resume or 0}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if self.cursor is not None:

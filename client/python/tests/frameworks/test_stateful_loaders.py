@@ -255,3 +255,100 @@ def test_weighted_nodes_continue(daemon, monkeypatch, criteria, kind, stop):
         epochs[0] = head + epochs[0]
     for epoch in epochs:
         assert {*epoch} == every, epochs
+
+
+LOOKS = [lambda sampler: next(iter(sampler)), list, lambda sampler: next(iter(torch.utils.data.DataLoader(range(24), 4, sampler=sampler)))]
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=["index", "pass", "batch"])
+@pytest.mark.parametrize("batches", [False, True])
+@pytest.mark.parametrize("kind", ["RandomSampler", "DistributedSampler"])
+def test_nodes_save_their_own_iteration(client, kind, batches, look):
+    """Not the look at the sampler that began last."""
+    nodes = pytest.importorskip("torchdata.nodes")
+
+    def make():
+        sampler = getattr(shufd.torch, kind)(range(24), seed=7)
+        if batches:
+            return sampler, nodes.Loader(nodes.SamplerWrapper(shufd.torch.BatchSampler(sampler, 4, False)))
+        return sampler, nodes.Loader(nodes.Batcher(nodes.SamplerWrapper(sampler), 4))
+
+    sampler, loader = make()
+    head = [*itertools.islice(loader, 2)]
+    look(sampler)
+    state = json.loads(json.dumps(loader.state_dict()))
+    sampler, loader = make()
+    loader.load_state_dict(state)
+    assert sum(head + [*loader], []) == client.permute(24, 7).tolist()
+
+
+@pytest.mark.parametrize("kind", ["RandomSampler", "DistributedSampler"])
+@pytest.mark.parametrize("criteria", ["ALL_DATASETS_EXHAUSTED", "CYCLE_UNTIL_ALL_DATASETS_EXHAUSTED"])
+def test_two_nodes_share_a_sampler(client, kind, criteria):
+    nodes = pytest.importorskip("torchdata.nodes")
+
+    def make():
+        sampler = getattr(shufd.torch, kind)(range(12), seed=7)
+        sources = {name: nodes.Mapper(nodes.SamplerWrapper(sampler), lambda i, name=name: (name, i)) for name in "ab"}
+        weights = {"a": 0.7, "b": 0.3}
+        return nodes.Loader(nodes.MultiNodeWeightedSampler(sources, weights, stop_criteria=criteria, seed=1, rank=0, world_size=1))
+
+    whole = [*make()]
+    assert {*whole} == {(name, i) for name in "ab" for i in range(12)}
+    for stop in range(1, len(whole), 4):
+        loader = make()
+        head = [*itertools.islice(loader, stop)]
+        state = copy.deepcopy(loader.state_dict())
+        loader = make()
+        loader.load_state_dict(state)
+        assert head + [*loader] == whole
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=["index", "pass", "batch"])
+def test_a_look_beside_a_state_of_users_is_refused(client, look):
+    """Their class has the state of the sampler, not of an iteration."""
+    sampler = shufd.torch.RandomSampler(range(24), seed=7)
+    loader = StatefulDataLoader(range(24), batch_size=4, sampler=Wrapper(sampler))
+    assert len([*itertools.islice(loader, 2)]) == 2
+    look(sampler)
+    with pytest.raises(shufd.Invalid, match="another iteration began before the last one has ended"):
+        loader.state_dict()
+
+
+class ByLength(shufd.torch.DistributedSampler):
+    """Sorts groups of 16 indices, as docs/python.md says."""
+
+    group = handed = skipped = 0
+
+    def __iter__(self):
+        indices = super().__iter__()
+        self.group, skipped, self.skipped = 0, self.skipped, 0
+        while group := [*itertools.islice(indices, 16)]:
+            for self.handed, i in enumerate(sorted(group, key=lambda i: i * 37 % 64), 1):
+                if self.handed > skipped:
+                    yield i
+            self.group, self.handed, skipped = self.group + len(group), 0, 0
+
+    def state_dict(self, used=None):
+        return {**super().state_dict(used=self.group), "handed": self.handed}
+
+    def load_state_dict(self, state):
+        super().load_state_dict(state)
+        self.skipped = state["handed"]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_states_of_groups(client, workers):
+    def make():
+        sampler = ByLength(range(40), 1, 0, seed=7)
+        return StatefulDataLoader(range(40), batch_size=4, sampler=sampler, num_workers=workers)
+
+    whole = [i for batch in make() for i in batch.tolist()]
+    assert sorted(whole) == [*range(40)]
+    for stop in (1, 3, 4, 6, 9) if workers == 0 else (3,):
+        loader = make()
+        head = [i for batch in itertools.islice(loader, stop) for i in batch.tolist()]
+        state = loader.state_dict()
+        loader = make()
+        loader.load_state_dict(state)
+        assert head + [i for batch in loader for i in batch.tolist()] == whole
