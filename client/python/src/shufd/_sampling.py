@@ -181,7 +181,7 @@ class Resumable:
         self._begun = []
         if epoch != self._epoch:
             self._move(epoch, 0)
-        elif self._resume is None or _frameworks.resets_node(loads=False):
+        elif self._resume is None or (self._is_counted_by_node and _frameworks.resets_node(loads=False)):
             self._resume = 0  # the cursor stays: Lightning calls this after workers have drawn
         n = len(self._data)
         if self._resume and n != self.n:

@@ -315,6 +315,17 @@ def test_a_look_beside_a_state_of_users_is_refused(client, look):
         loader.state_dict()
 
 
+@pytest.mark.parametrize("kind", ["RandomSampler", "DistributedSampler"])
+def test_a_node_begins_at_the_place_of_its_sampler(client, kind):
+    """The job has loaded it, for example with another number of ranks. The node sets the epoch."""
+    nodes = pytest.importorskip("torchdata.nodes")
+    sampler = getattr(shufd.torch, kind)(range(24), seed=7)
+    sampler.load_state_dict({**sampler.state_dict(), "epoch": 3, "position": 9})
+    loader = nodes.Loader(nodes.SamplerWrapper(sampler, initial_epoch=sampler.epoch))
+    assert [*loader] == client.permute(24, 7, 3).tolist()[9:]
+    assert [*loader] == client.permute(24, 7, 4).tolist()
+
+
 class ByLength(shufd.torch.DistributedSampler):
     """Sorts groups of 16 indices, as docs/python.md says."""
 
