@@ -172,7 +172,7 @@ class Resumable:
         epoch = u64("epoch", epoch)
         is_counted = _frameworks.sets_epoch_by_itself()
         if is_counted:
-            is_selected = self._is_set or self._is_loaded
+            is_selected = self._is_loaded or (self._is_set and self._selected is not None)
             if is_selected:
                 self._shift = self.epoch - epoch
                 if not self._is_end(self._resume or 0):

@@ -252,6 +252,20 @@ def test_fabric_counts_from_a_loaded_place(client):
 
 
 @pytest.mark.parametrize("kind", ["DistributedSampler", "RandomSampler"])
+def test_fabric_counts_after_workers_have_drawn(client, kind):
+    """The first iteration has begun before Fabric sets its epoch, which the job has not selected."""
+    from lightning.fabric import Fabric
+    from torchdata.stateful_dataloader import StatefulDataLoader
+
+    sampler = getattr(shufd.torch, kind)(range(12), seed=7, client=client)
+    inner = StatefulDataLoader(range(12), sampler=sampler, batch_size=4, num_workers=1)
+    loader = Fabric(accelerator="cpu", devices=1).setup_dataloaders(inner)
+    inner.state_dict()
+    epochs = [[int(i) for batch in loader for i in batch] for _ in range(3)]
+    assert epochs == [client.permute(12, 7, epoch).tolist() for epoch in range(3)]
+
+
+@pytest.mark.parametrize("kind", ["DistributedSampler", "RandomSampler"])
 @pytest.mark.parametrize("steps", [1, 3])
 def test_fabric_counts_from_the_state_of_a_loader(client, kind, steps):
     """Fabric sets the epoch before the loader loads its state, in an epoch or at its end."""
