@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import json
 import socket
 from typing import Any
@@ -136,18 +137,35 @@ def _equal_shares(found: dict[int, dict[str, Any]]) -> list[str]:
     return wrong
 
 
-_checked = 0  # samplers, in the order of their first iterations, which all ranks have in common
+_numbers = itertools.count(1)  # of samplers, in the order of their first checks, which all ranks have in common
 
 
-def check_once(sampler: Any, world: int) -> None:
+class RankCheck:
     """Compares a sampler with that of the rank that came first, and never waits for another rank. Compares only
     samplers of all ranks of torch.distributed: `world` ranks share the indices."""
-    global _checked
-    dist = _ranks.group_of_torch()
-    if dist is None or world != dist.get_world_size() or world == 1 or _ranks.in_worker():
-        return  # a worker would use the connection of its parent to the store
-    _checked += 1
-    store, key = dist.distributed_c10d._get_default_store(), f"shufd/sampler/{_checked}"
+
+    def __init__(self, is_wanted: bool) -> None:
+        self._is_wanted = is_wanted
+        self._number, self._count = 0, 0  # of the sampler, and of its checks
+
+    def run(self, sampler: Any, world: int, again: bool = False) -> None:
+        """The first time, and with `again` each time."""
+        dist = _ranks.group_of_torch()
+        if not self._is_wanted or (self._count > 0 and not again):
+            return
+        if dist is None or world != dist.get_world_size() or world == 1 or _ranks.in_worker():
+            return  # a worker would use the connection of its parent to the store
+        self._number = self._number or next(_numbers)
+        self._count += 1
+        try:
+            _compare_with_first(dist, f"shufd/sampler/{self._number}/{self._count}", sampler)
+        except RuntimeError:  # the rank that has the store may have ended after its last iteration
+            if self._count == 1:
+                raise
+
+
+def _compare_with_first(dist: Any, key: str, sampler: Any) -> None:
+    store = dist.distributed_c10d._get_default_store()
     description = _of_sampler(sampler)
     share, own = description.pop("rank"), f"rank {dist.get_rank()} on {socket.gethostname()}"
     owner = own if share is None else store.compare_set(f"{key}/{share}", "", own).decode()
@@ -159,4 +177,4 @@ def check_once(sampler: Any, world: int) -> None:
         if name != "node" and description.get(name) != value
     ]
     if wrong:
-        raise Mismatch(f"sampler: {own}: {'; '.join(wrong)}; or pass check_ranks=False")
+        raise Mismatch(f"sampler: {own}: {'; '.join(wrong)}; call set_epoch() on all ranks, or pass check_ranks=False")

@@ -109,7 +109,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         self.seed, self.algorithm = seed_of(seed), str(algorithm)
         self.chunk, self.window = chunk, window
         self._client = client
-        self._must_check = flag("check_ranks", check_ranks)
+        self._rank_check = _verify.RankCheck(flag("check_ranks", check_ranks))
         self._is_divided = False  # a loader of accelerate has copied it into its workers
 
     def __getstate__(self) -> dict[str, Any]:
@@ -150,9 +150,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
                 "sampler: shufd.torch.DistributedSampler: accelerate would divide it a second time; use "
                 "shufd.torch.RandomSampler(dataset, seed=...)"
             )
-        if self._must_check:
-            _verify.check_once(self, self.num_replicas)
-            self._must_check = False
+        self._rank_check.run(self, self.num_replicas)
         if len(share) == 0:
             return Cursor(share, _orders.nothing)
         cursor = Cursor(share, _orders.order_of(self._connect, order))
@@ -197,7 +195,8 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
                    ranks no seed is refused, because the ranks would draw different orders
     client, algorithm, chunk, window
                    as in DistributedSampler; no windows with `replacement`
-    check_ranks    True: the same check as in DistributedSampler, where accelerate divides the indices between the ranks
+    check_ranks    True: the same check as in DistributedSampler, where accelerate divides the indices between the ranks,
+                   and in each iteration without set_epoch()
 
     The first index fails with Invalid where Lightning divides a sampler between devices.
     `epoch` counts the iterations; set_epoch() sets it. A state has the seed, so a sampler without a seed continues
@@ -232,7 +231,7 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
         self.seed = None if seed is None else seed_of(seed)
         self.algorithm, self.chunk, self.window = str(algorithm), chunk, window
         self._client = client
-        self._must_check = flag("check_ranks", check_ranks)
+        self._rank_check = _verify.RankCheck(flag("check_ranks", check_ranks))
         self._is_drawn = seed is None
         self._keeps_seed = not self._is_drawn
         if self._is_drawn:
@@ -281,9 +280,8 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
                 "skip_first_batches(), or in the Trainer add the callback of docs/loaders.md"
             )
         ranks = _frameworks.ranks_of(owner)
-        if self._must_check and framework not in ("", "DataLoaderDispatcher"):
-            _verify.check_once(self, ranks)
-            self._must_check = False
+        if framework not in ("", "DataLoaderDispatcher"):
+            self._rank_check.run(self, ranks, again=not self._is_set)  # this rank may have iterated more often
         share = self._share(start)
         if len(share) == 0:
             return Cursor(share, _orders.nothing)

@@ -94,6 +94,25 @@ def accelerate_restarts(kind="sampler"):
     return whole
 
 
+def accelerate_looks(sets_epoch):
+    """The first rank looks at a batch after the first epoch."""
+    from accelerate import Accelerator
+
+    accelerator = Accelerator(cpu=True)
+    sampler = shufd.torch.RandomSampler(range(N), seed=7)
+    raw = torch.utils.data.DataLoader(Numbers(), batch_size=5, sampler=sampler)
+    loader = accelerator.prepare(raw)
+    epochs = []
+    for epoch in range(3):
+        if sets_epoch:
+            sampler.set_epoch(epoch)
+        epochs.append([int(i) for batch in loader for i in batch["x"]])
+        if epoch == 0 and accelerator.is_main_process:
+            next(iter(raw))
+    accelerator.wait_for_everyone()  # the other rank may ask the store of the first one
+    return epochs
+
+
 class Stream(torch.utils.data.IterableDataset):
     """Reads the numbers in the order of a sampler."""
 

@@ -125,6 +125,14 @@ def test_accelerate_after_a_restart_and_a_break(daemon, client, world):
         assert result["epochs"] == [shares[0], shares[1][5:], shares[2], shares[0][:5], shares[1][:5]]
 
 
+def test_a_look_on_one_rank_is_told_under_accelerate(daemon, client):
+    """It would divide the orders of all later epochs. set_epoch() joins them again."""
+    errors = [result.get("error", "") for result in run_one(daemon, "accelerate_looks", sets_epoch=False)]
+    assert sum("Mismatch: sampler: rank " in error and ": epoch " in error for error in errors) == 1, errors
+    for rank, result in enumerate(run_one(daemon, "accelerate_looks", sets_epoch=True)):
+        assert result["epochs"] == [by_batches(client.permute(20, 7, epoch).tolist(), rank, 5) for epoch in range(3)]
+
+
 @pytest.mark.parametrize("world", [1, 2])
 def test_accelerate_leaves_the_epoch_of_a_dataset(daemon, client, world):
     """accelerate sets the epoch of an iterable dataset, and this one that of its sampler."""
