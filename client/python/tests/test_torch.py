@@ -623,6 +623,15 @@ def test_used_0_after_an_epoch_that_is_set_late(client):
         sampler.set_epoch(2)
 
 
+def test_another_dataset_counts_from_the_next_epoch(client):
+    random = shufd.torch.RandomSampler(range(10), seed=3, client=client)
+    of_rank = make_sampler(client, 10, 1, 0)
+    assert len(list(random)) == len(list(of_rank)) == 10
+    random.data_source = of_rank.dataset = range(20)
+    assert (random.data_source, of_rank.dataset) == (range(20), range(20))
+    assert list(random) == client.permute(20, 3, 1).tolist() and list(of_rank) == client.permute(20, 3).tolist()
+
+
 class OfSplit(shufd.torch.RandomSampler):
     """Its indices are those of a part of the data."""
 

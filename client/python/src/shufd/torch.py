@@ -104,7 +104,6 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         self._is_of_launcher = rank is None and num_replicas is None
         _sampling.check(dataset, seed, algorithm, client, chunk, window)
         _sampling.Resumable.__init__(self, dataset)
-        self.dataset = dataset
         self.shuffle, self.drop_last = flag("shuffle", shuffle), flag("drop_last", drop_last)
         self.seed, self.algorithm = seed_of(seed), str(algorithm)
         self.chunk, self.window = chunk, window
@@ -114,6 +113,14 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
 
     def __getstate__(self) -> dict[str, Any]:
         return {**_sampling.Resumable.__getstate__(self), "_is_divided": self._is_divided or _frameworks.divides_again()}
+
+    @property
+    def dataset(self) -> Sized:
+        return self._data
+
+    @dataset.setter
+    def dataset(self, dataset: Sized) -> None:
+        self._data = dataset
 
     @property
     def num_samples(self) -> int:
@@ -221,7 +228,7 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
         _sampling.Resumable.__init__(self, data_source)
         if generator is not None and not isinstance(generator, torch.Generator):
             raise _errors.Invalid(f"generator: {shown(generator)}: expected a torch.Generator, or a seed instead")
-        self.data_source, self.generator = data_source, generator
+        self.generator = generator
         self.replacement = flag("replacement", replacement)
         if self.replacement and window is not None:
             raise _errors.Invalid(f"window: {window}: expected None with replacement")
@@ -236,6 +243,14 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
         self._keeps_seed = not self._is_drawn
         if self._is_drawn:
             self._free = frozenset({"epoch", "seed"})
+
+    @property
+    def data_source(self) -> Sized:
+        return self._data
+
+    @data_source.setter
+    def data_source(self, data_source: Sized) -> None:
+        self._data = data_source
 
     @property
     def num_samples(self) -> int:
