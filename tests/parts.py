@@ -14,7 +14,7 @@ Run = collections.namedtuple("Run", "preset tests without", defaults=("",))
 # last passed. `command`, if there is one, runs instead of ctest.
 Part = collections.namedtuple("Part", "name runs sources command", defaults=(None,))
 
-WIDTHS = r"(exchange_device|kernels|slices|rank_index|shuffle|streams|workspace)\.cpu\.(scalar|avx2|avx512)"
+WIDTHS = r"(exchange_device|kernels|slices|rank_index|shuffle|streams|windowed|workspace)\.cpu\.(scalar|avx2|avx512)"
 OLD_KERNEL = r".*\.old_kernel|old_kernel|no_processes"
 AVX512 = r".*\.cpu\.avx512"
 TOOLS = r"(quality|gauss_tables).*"
@@ -31,7 +31,7 @@ ONE_THREAD = (r"shufctl_(?!bench|top).*|fuzz_.*|box_muller|completion|format|hal
               r"transports|user_limits)\.cpu|heap")
 
 KERNEL_TESTS = tuple(f"tests/test_{name}.c" for name in ("exchange_device", "kernels", "slices", "rank_index",
-                                                         "shuffle", "streams", "workspace"))
+                                                         "shuffle", "streams", "windowed", "workspace"))
 # The paths that parts test.
 BUILD = ("CMakeLists.txt", "CMakePresets.json", "cmake", "tests/CMakeLists.txt", "tests/parts.py")
 PRODUCT = (*BUILD, "cli", "client", "config", "core", "daemon", "kernels", "proto", "tests")
