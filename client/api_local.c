@@ -88,6 +88,13 @@ static shuf_status check_width(unsigned width, struct shuf__error *error)
 
 /* ---- Host memory ---- */
 
+static shuf_status check_alignment(const void *out, unsigned width, struct shuf__error *error)
+{
+    return (uintptr_t)out % width == 0
+               ? SHUF_OK
+               : shuf__fail(error, SHUF_INVALID, "out %p: expected a multiple of %u", out, width);
+}
+
 /* Only the caller's thread may ask the program. The other threads learn the answer from it. */
 static bool is_interrupted(void *caller)
 {
@@ -121,7 +128,8 @@ shuf_status shuf_host_fill(const shuf_request *request, unsigned threads, void *
 {
     struct shuf__error *error = BEGIN(SHUF__POINTER(request), SHUF__POINTER(out));
     struct shuf__request_message m;
-    if (error->status || make_fill(request, bytes, &m, error))
+    if (error->status || make_fill(request, bytes, &m, error) ||
+        check_alignment(out, shuf__dtype_bytes(m.request.dtype), error))
         return error->status;
     return compute(&m.request, NULL, NULL, threads, out, error);
 }
@@ -250,6 +258,10 @@ shuf_status shuf_cuda_index(const shuf_permutation *permutation, shuf_direction 
         refuse_compaction(&request, error) || count == 0)
         return error->status;
     const unsigned width = dtype == SHUF_U32 ? 4 : 8;
+    if (at != out && shuf__overlap(at, out, count * width))
+        return shuf__fail(error, SHUF_INVALID,
+                          "at and out overlap: expected the same array, or %zu number%s each",
+                          count, shuf__plural(count));
     const struct shuf__cuda_library *cuda = shuf__cuda_library(error);
     return cuda ? cuda->look_up(&request, width, at, out, count, stream, error) : error->status;
 }

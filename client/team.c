@@ -12,6 +12,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+enum { MOST = 65536 }; /* threads of one call */
+
 static bool is_child; /* of fork() since the library was loaded */
 static _Thread_local int largest = 1;
 
@@ -27,10 +29,12 @@ __attribute__((constructor)) static void watch_forks(void)
 
 shuf_status shuf__team(unsigned threads, int *team, struct shuf__error *error)
 {
+    if (threads > MOST)
+        return shuf__fail(error, SHUF_INVALID, "threads %u: expected at most %d", threads, MOST);
     *team = is_child ? 1 : shuf__host_threads(threads);
     if (*team <= largest)
         return SHUF_OK;
-    if (shuf__threads_start(*team, error))
+    if (shuf__threads_start(*team, 0, error))
         return error->status;
     largest = *team;
     return SHUF_OK;

@@ -6,6 +6,15 @@
 #include "shuf/domain.h"
 #include "shuf/primefold.h"
 
+enum { EVALUATIONS_A_WINDOW = 1024 }; /* that its keys and the places of its chunks cost */
+
+/* At most: the windows with values in a row. */
+static uint64_t windows_of_values(const struct shuf__permutation *p)
+{
+    const uint64_t records = p->chunk * p->window; /* of a window: fewer than n */
+    return p->stride < records ? p->count * p->stride / records + 2 : p->count;
+}
+
 /* The numbers that a row evaluates: with random access only the requested values, with compaction
  * the whole domain. For n <= SHUF_PRIMEFOLD_EXACT, primefold does all exchanges of a row. */
 static uint64_t evaluations_a_row(const struct shuf__request *request)
@@ -16,6 +25,8 @@ static uint64_t evaluations_a_row(const struct shuf__request *request)
         return UINT64_C(1) << shuf_domain_bits(p->n);
     if (p && p->n <= SHUF_PRIMEFOLD_EXACT)
         return p->n;
+    if (p && p->window)
+        return count + windows_of_values(p) * EVALUATIONS_A_WINDOW;
     return count ? count : 1;
 }
 

@@ -15,9 +15,9 @@ static struct shuf__error fault;
 
 static bool is_of_this_build(const struct shuf__cuda_library *library)
 {
+    const size_t sizes[SHUF__CUDA_STRUCTS] = SHUF__CUDA_SIZES;
     return library->version && strcmp(library->version, SHUF_VERSION_TEXT) == 0 &&
-           library->sizes[0] == sizeof(struct shuf__request) &&
-           library->sizes[1] == sizeof(struct shuf__backend_ops);
+           memcmp(library->sizes, sizes, sizeof sizes) == 0;
 }
 
 /* The dynamic linker looks for the library where it looks for all libraries of the program: in the

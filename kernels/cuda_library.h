@@ -4,9 +4,10 @@
  * libshuf for the computations in its own process. So neither of them needs CUDA to start. The
  * library exports only one table, `shuf__cuda`.
  *
- * All functions of the table but `ops` are asynchronous: they queue work in the caller's CUDA
- * stream, and return before it is done. They use the device of `out`, allocate nothing, and do not
- * synchronise, so a CUDA graph can capture them. Thread-safe.
+ * All functions of the table but `ops` queue work in the caller's CUDA stream, and return before it
+ * is done. They use the device of `out`, allocate no device memory, and do not synchronise, so a
+ * CUDA graph can capture them. Windowed orders with few values are the exception: the host computes
+ * them first, and a graph would keep their copy. Thread-safe.
  */
 #ifndef SHUF__CUDA_LIBRARY_H
 #define SHUF__CUDA_LIBRARY_H
@@ -23,10 +24,19 @@ struct shuf__scratch_memory {
     size_t bytes;
 };
 
+/* The sizes of the structs that both copies of the code share. */
+#define SHUF__CUDA_SIZES                                                  \
+    {                                                                     \
+        sizeof(struct shuf__request), sizeof(struct shuf__backend_ops),   \
+            sizeof(struct shuf__computation), sizeof(struct shuf__block), \
+            sizeof(struct shuf__error)                                    \
+    }
+enum { SHUF__CUDA_STRUCTS = 5 };
+
 struct shuf__cuda_library {
     /* Both copies of the code must be of one build, because they share structs. */
     const char *version;
-    size_t sizes[2]; /* of struct shuf__request, and of struct shuf__backend_ops */
+    size_t sizes[SHUF__CUDA_STRUCTS]; /* SHUF__CUDA_SIZES */
 
     const struct shuf__backend_ops *ops;
 

@@ -64,7 +64,8 @@ SHUF_API shuf_status shuf_host_fingerprint(const void *values, unsigned width, u
 
 /* These functions load libshuf-cuda.so and CUDA at the first call, and fail with SHUF_DEVICE if
  * there is none, if the driver is too old, or in a child of fork() whose parent has used CUDA.
- * `stream` is a cudaStream_t or CUstream of the device of `out`; NULL is the default stream.
+ * `stream` is a cudaStream_t or CUstream of the device of `out`; NULL is the legacy default
+ * stream.
  *
  * Device memory begins at a multiple of 16 bytes, on one device, and stays allocated until the work
  * is done. The functions allocate nothing, do not synchronise, and can be captured in a CUDA graph.
@@ -79,7 +80,8 @@ SHUF_API shuf_status shuf_host_fingerprint(const void *values, unsigned width, u
 SHUF_API shuf_status shuf_cuda_workspace(const shuf_request *request, size_t *bytes);
 
 /* Fills device memory as shuf_host_fill(), but not with RANKS. `workspace` may be NULL if
- * shuf_cuda_workspace() gives 0. */
+ * shuf_cuda_workspace() gives 0. For a windowed order whose values are much fewer than the
+ * chunks between them, the host computes the values first; do not capture that in a graph. */
 SHUF_API shuf_status shuf_cuda_fill(const shuf_request *request, void *out, size_t bytes,
                                     void *workspace, size_t workspace_bytes, void *stream);
 

@@ -59,13 +59,17 @@ shuf_status shuf__cpu_check_name(const char *device, struct shuf__error *error)
     return shuf__simd_choose(device, &ignored, error);
 }
 
+/* The threads that the daemon starts later: four of libuv, and those of the metrics. libuv ends the
+ * process too if it cannot start its threads. */
+enum { THREADS_LATER = 8 };
+
 static shuf_status cpu_open(const char *device, unsigned threads, struct shuf__backend **backend,
                             struct shuf__error *error)
 {
     const struct shuf__simd_ops *simd = NULL;
     if (shuf__simd_choose(device, &simd, error))
         return error->status;
-    if (shuf__threads_start(shuf__host_threads(threads), error))
+    if (shuf__threads_start(shuf__host_threads(threads), THREADS_LATER, error))
         return error->status;
     struct cpu *cpu = calloc(1, sizeof *cpu);
     if (!cpu)

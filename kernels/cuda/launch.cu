@@ -155,8 +155,8 @@ cudaError_t compute_async(const Cuda *cuda, const shuf__computation &computation
         return stream_async(cuda, computation.request, out, nullptr);
     const Layout layout(computation.request, block.kind);
     char *const list = static_cast<char *>(workspace_of(cuda, &computation, layout.bytes));
-    return windowed_async(computation.request.permutation, width_of(computation), out,
-                          list + layout.list, cuda->stream);
+    return windowed_async(cuda->simd, cuda->threads, computation, out, list + layout.list,
+                          cuda->stream, cancelled);
 }
 
 shuf_status launch_timed(Cuda *cuda, const shuf__computation *computation, const shuf__block *block,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The table of cuda_library.h: computations in the caller's CUDA stream and memory. The kernels are
- * those of the backend. What needs the host between two launches is refused.
+ * those of the backend. A request that needs the host between two launches is refused.
  */
 #include "cuda.cuh"
 
@@ -94,7 +94,8 @@ shuf_status check_memory(const char *name, const void *memory, size_t alignment,
         return error->status;
     return of == device ? SHUF_OK
                         : shuf__fail(error, SHUF_INVALID,
-                                     "%s %p: memory of device %d; expected device %d, as of out",
+                                     "%s %p: memory of device %d; expected device %d, as for the "
+                                     "result",
                                      name, memory, of, device);
 }
 
@@ -151,19 +152,25 @@ cudaError_t draw(const shuf__request &request, int device, void *out, cudaStream
     return e == cudaSuccess ? gauss_async(s, request.dtype, sm_count, out, nullptr, stream) : e;
 }
 
+/* The loops of the host, for the few values that it computes. There are always some without an
+ * instruction set. */
+const shuf__simd_ops *simd()
+{
+    const shuf__simd_ops *best = nullptr;
+    shuf__error ignored;
+    shuf__simd_choose(nullptr, &best, &ignored);
+    return best;
+}
+
 cudaError_t move(const shuf__computation &computation, const void *in, void *out, void *scratch,
                  cudaStream_t stream)
 {
     const shuf__shuffle &s = computation.request.shuffle;
-    const bool small = s.permutation.n <= SHUF_PRIMEFOLD_EXACT;
-    const shuf__simd_ops *simd = nullptr;
-    shuf__error ignored;
     bool cancelled = false;
-    shuf__simd_choose(nullptr, &simd, &ignored);
     if (is_large(s))
-        return large_async(simd, computation, in, out, stream, &cancelled);
-    return shuffle_async(local_scratch(scratch), computation, in, out, small ? nullptr : scratch,
-                         scratch, stream, &cancelled);
+        return large_async(simd(), computation, in, out, stream, &cancelled);
+    return shuffle_async(local_scratch(scratch), computation, in, out,
+                         shuffle_best_bytes(s) ? scratch : nullptr, scratch, stream, &cancelled);
 }
 
 cudaError_t queue(const shuf__request &request, int device, const void *in, void *out,
@@ -177,20 +184,37 @@ cudaError_t queue(const shuf__request &request, int device, const void *in, void
     if (request.kind == SHUF__SHUFFLE)
         return move(computation, in, out, scratch, stream);
     if (request.permutation.window)
-        return windowed_async(request.permutation, width_of(computation), out, scratch, stream);
+        return windowed_async(simd(), 1, computation, out, scratch, stream, &cancelled);
     return permute_async(local_scratch(scratch), computation, out, stream, &cancelled);
 }
 
-shuf_status check_scratch(const shuf__request *request, const shuf__scratch_memory *scratch,
-                          int device, shuf__error *error)
+/* The kernels would overwrite the workspace, or read it as records. */
+shuf_status check_apart(const char *name, const void *memory, size_t bytes,
+                        const shuf__scratch_memory *scratch, size_t needed, shuf__error *error)
+{
+    const auto a = reinterpret_cast<uintptr_t>(memory);
+    const auto b = reinterpret_cast<uintptr_t>(scratch->memory);
+    if (a + bytes <= b || b + needed <= a)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_INVALID, "workspace and %s overlap: expected memory of its own",
+                      name);
+}
+
+shuf_status check_scratch(const shuf__request *request, const void *in, const void *out,
+                          const shuf__scratch_memory *scratch, int device, shuf__error *error)
 {
     size_t needed = 0;
+    const size_t bytes = shuf__request_shape(request).bytes;
     if (scratch_bytes(request, &needed, error))
         return error->status;
     if (scratch->bytes < needed)
         return shuf__fail(error, SHUF_INVALID, "workspace of %zu bytes: expected %zu",
                           scratch->bytes, needed);
-    return needed == 0 ? SHUF_OK : check_memory("workspace", scratch->memory, 256, device, error);
+    if (needed == 0 || check_memory("workspace", scratch->memory, 256, device, error) ||
+        check_apart("out", out, bytes, scratch, needed, error) ||
+        (in && check_apart("in", in, bytes, scratch, needed, error)))
+        return error->status;
+    return SHUF_OK;
 }
 
 shuf_status compute(const shuf__request *request, const void *in, void *out,
@@ -199,7 +223,7 @@ shuf_status compute(const shuf__request *request, const void *in, void *out,
     OnDevice on;
     int device = 0;
     if (find_memory("out", out, 16, &device, error) ||
-        check_scratch(request, scratch, device, error) ||
+        check_scratch(request, in, out, scratch, device, error) ||
         (in && check_memory("in", in, 16, device, error)))
         return error->status;
     cudaError_t e = on.enter(device);
@@ -235,7 +259,7 @@ shuf_status fingerprint(const void *values, unsigned width, uint64_t count, uint
 {
     OnDevice on;
     int device = 0, sm_count = 0;
-    if (find_memory("sum", sum, sizeof *sum, &device, error) ||
+    if (find_memory("fingerprint", sum, sizeof *sum, &device, error) ||
         (count && check_memory("values", values, width, device, error)))
         return error->status;
     cudaError_t e = on.enter(device);
@@ -253,8 +277,6 @@ shuf_status fingerprint(const void *values, unsigned width, uint64_t count, uint
 } // namespace shuf
 
 extern "C" __attribute__((visibility("default"))) const struct shuf__cuda_library shuf__cuda = {
-    SHUF_VERSION_TEXT, {sizeof(shuf__request), sizeof(shuf__backend_ops)},
-    &shuf__cuda_ops,   shuf::scratch_bytes,
-    shuf::compute,     shuf::look_up,
-    shuf::fingerprint,
+    SHUF_VERSION_TEXT, SHUF__CUDA_SIZES, &shuf__cuda_ops,   shuf::scratch_bytes,
+    shuf::compute,     shuf::look_up,    shuf::fingerprint,
 };

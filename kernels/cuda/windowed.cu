@@ -11,10 +11,13 @@
 
 #include "fold_keys.cuh"
 #include "host/primefold_shape.h"
+#include "host/windowed.h"
 #include "permute.cuh"
 #include "shuf/windowed.h"
 
 #include <algorithm>
+#include <memory>
+#include <new>
 
 namespace shuf
 {
@@ -286,7 +289,8 @@ cudaError_t list_moves(const shuf__permutation &p, const Row &row, Out *moves, c
     return cudaGetLastError();
 }
 
-/* The windows `from` to `to` - 1, which all have as many records. */
+/* The windows `from` to `to` - 1, which all have the same number of records. They must not be too
+ * many for one launch. */
 template <typename Out>
 cudaError_t equal_windows(const shuf__permutation &p, const Row &row, uint64_t from, uint64_t to,
                           const Out *moves, Out *out, cudaStream_t stream)
@@ -330,6 +334,22 @@ cudaError_t equal_windows(const shuf__permutation &p, const Row &row, uint64_t f
     });
 }
 
+constexpr uint64_t launch_blocks = uint64_t{1} << 30;
+
+/* As equal_windows(), in as many launches as needed. */
+template <typename Out>
+cudaError_t many_windows(const shuf__permutation &p, const Row &row, uint64_t from, uint64_t to,
+                         const Out *moves, Out *out, cudaStream_t stream)
+{
+    const uint64_t values = std::min(p.chunk * p.window, row.count);
+    const uint64_t parts = blocks_for(values + group, fold_threads * group * part_turns);
+    const uint64_t most = std::max<uint64_t>(1, launch_blocks / parts);
+    cudaError_t e = cudaSuccess;
+    for (; from < to && e == cudaSuccess; from += most)
+        e = equal_windows(p, row, from, std::min(to, from + most), moves, out, stream);
+    return e;
+}
+
 template <typename Out>
 cudaError_t one_row(const shuf__permutation &p, const Row &row, Out *moves, Out *out,
                     cudaStream_t stream)
@@ -345,7 +365,7 @@ cudaError_t one_row(const shuf__permutation &p, const Row &row, Out *moves, Out 
                 to = from + 1;
             else if (j > from && j < to)
                 to = j;
-        e = equal_windows(p, row, from, to, moves, out, stream);
+        e = many_windows(p, row, from, to, moves, out, stream);
     }
     return e;
 }
@@ -364,12 +384,17 @@ cudaError_t put_wrapped(const shuf__permutation &p, const Row &row, Out *out, cu
 }
 
 template <typename Out>
-cudaError_t all_rows(const shuf__permutation &p, Out *out, Out *moves, cudaStream_t stream)
+cudaError_t all_rows(const shuf__computation &computation, Out *out, Out *moves,
+                     cudaStream_t stream, bool *cancelled)
 {
+    const shuf__permutation &p = computation.request.permutation;
     const shuf_windows sizes = shuf_windows_of(p.n, p.chunk, p.window);
     cudaError_t e = cudaSuccess;
     shuf__permutation one = p;
     for (uint64_t r = 0; r < p.rows && e == cudaSuccess; r++) {
+        *cancelled = computation.cancelled && computation.cancelled(computation.cancel_context);
+        if (*cancelled)
+            return cudaSuccess;
         one.epoch = p.epoch + r;
         Row row{};
         row.order = shuf_windowed_make(&sizes, shuf__permutation_key(&p), one.epoch);
@@ -386,19 +411,46 @@ cudaError_t all_rows(const shuf__permutation &p, Out *out, Out *moves, cudaStrea
     return e;
 }
 
+/* Whether the chunks of the windows in between are many more than the values. The list of the
+ * chunks would be long then. */
+bool is_sparse(const shuf__permutation &p)
+{
+    return p.stride >= p.chunk * p.window || slots_of(p) / 16 > p.count + 65536;
+}
+
+/* The copy from pageable memory returns when the values have been read. */
+cudaError_t by_host(const shuf__simd_ops *simd, int threads, const shuf__computation &computation,
+                    void *out, cudaStream_t stream, bool *cancelled)
+{
+    const uint64_t bytes = shuf__request_shape(&computation.request).bytes;
+    const std::unique_ptr<uint64_t[]> values(new (std::nothrow) uint64_t[(bytes + 7) / 8]);
+    if (!values)
+        return cudaErrorMemoryAllocation;
+    *cancelled = !shuf__host_windowed(simd, threads, &computation, values.get());
+    return *cancelled ? cudaSuccess
+                      : cudaMemcpyAsync(out, values.get(), bytes, cudaMemcpyHostToDevice, stream);
+}
+
 } // namespace
 
 uint64_t windowed_bytes(const shuf__permutation &p, unsigned width)
 {
-    return slots_of(p) * width;
+    return is_sparse(p) ? 0 : slots_of(p) * width;
 }
 
-cudaError_t windowed_async(const shuf__permutation &p, unsigned width, void *out, void *scratch,
-                           cudaStream_t stream)
+cudaError_t windowed_async(const shuf__simd_ops *simd, int threads,
+                           const shuf__computation &computation, void *out, void *scratch,
+                           cudaStream_t stream, bool *cancelled)
 {
-    if (width == 4)
-        return all_rows(p, static_cast<uint32_t *>(out), static_cast<uint32_t *>(scratch), stream);
-    return all_rows(p, static_cast<uint64_t *>(out), static_cast<uint64_t *>(scratch), stream);
+    const shuf__permutation &p = computation.request.permutation;
+    *cancelled = false;
+    if (is_sparse(p))
+        return by_host(simd, threads, computation, out, stream, cancelled);
+    if (width_of(computation) == 4)
+        return all_rows(computation, static_cast<uint32_t *>(out), static_cast<uint32_t *>(scratch),
+                        stream, cancelled);
+    return all_rows(computation, static_cast<uint64_t *>(out), static_cast<uint64_t *>(scratch),
+                    stream, cancelled);
 }
 
 } // namespace shuf

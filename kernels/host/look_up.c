@@ -232,22 +232,31 @@ static void make_direct(const struct shuf__look_up *request, union direct *order
         shuf_primefold_make_inverse(&order->uniform);
 }
 
-static shuf_status look_up_direct(const struct shuf__computation *computation, uint64_t *place,
-                                  size_t count, struct shuf__error *error)
+static void evaluate_chunk(const struct shuf__look_up *request, const union direct *order,
+                           uint64_t *place, size_t count)
+{
+    if (request->permutation.window)
+        evaluate_windowed(&order->windowed, request->inverse, place, count);
+    else
+        evaluate(&order->uniform, request->inverse, place, count);
+}
+
+static shuf_status look_up_direct(int threads, const struct shuf__computation *computation,
+                                  uint64_t *place, size_t count, struct shuf__error *error)
 {
     const struct shuf__look_up *request = &computation->request.look_up;
+    const size_t chunks = count / CHUNK + (count % CHUNK > 0);
     union direct order;
+    atomic_bool cancelled;
+    atomic_init(&cancelled, false);
     make_direct(request, &order);
-    for (size_t i = 0; i < count; i += CHUNK) {
-        const size_t some = count - i < CHUNK ? count - i : CHUNK;
-        if (computation->cancelled && computation->cancelled(computation->cancel_context))
-            return shuf__fail(error, SHUF_CANCELLED, "index: cancelled");
-        if (request->permutation.window)
-            evaluate_windowed(&order.windowed, request->inverse, place + i, some);
-        else
-            evaluate(&order.uniform, request->inverse, place + i, some);
-    }
-    return SHUF_OK;
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1 && chunks > 1)
+    for (size_t k = 0; k < chunks; k++)
+        if (!shuf__is_cancelled(computation, &cancelled))
+            evaluate_chunk(request, &order, place + k * CHUNK,
+                           k + 1 < chunks ? CHUNK : count - k * CHUNK);
+    return atomic_load(&cancelled) ? shuf__fail(error, SHUF_CANCELLED, "index: cancelled")
+                                   : SHUF_OK;
 }
 
 shuf_status shuf__host_look_up(const struct shuf__simd_ops *simd, int threads,
@@ -257,6 +266,6 @@ shuf_status shuf__host_look_up(const struct shuf__simd_ops *simd, int threads,
     const struct shuf__permutation *p = &computation->request.look_up.permutation;
     assert(computation->request.kind == SHUF__LOOK_UP && p->rows == 1);
     return shuf_algorithm_has_random_access(p->algorithm)
-               ? look_up_direct(computation, place, count, error)
+               ? look_up_direct(threads, computation, place, count, error)
                : look_up_counted(simd, threads, computation, place, count, error);
 }

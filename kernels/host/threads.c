@@ -9,10 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* For the threads that the daemon starts later: four of libuv, and those of the metrics. libuv ends
- * the process too if it cannot start its threads. */
-enum { LATER = 8 };
-
 /* The thread lives until the gate opens, so that all threads exist at the same time. */
 static void *pass(void *gate)
 {
@@ -40,9 +36,9 @@ static int start_and_end(size_t count)
     return result;
 }
 
-shuf_status shuf__threads_start(int threads, struct shuf__error *error)
+shuf_status shuf__threads_start(int threads, int later, struct shuf__error *error)
 {
-    const int more = threads - 1 + LATER, result = start_and_end((size_t)more);
+    const int more = threads - 1 + later, result = start_and_end((size_t)more);
     if (result)
         return shuf__fail(error, SHUF_IO,
                           "threads %d: %d more threads cannot be started: %s; raise the limits of "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The threads of OpenMP. If one of them cannot be started, OpenMP ends the process. So they are
- * started when the backend opens, not in the first job.
+ * The threads of OpenMP. OpenMP ends the process if it cannot start one of them. So they are
+ * started before the first computation.
  */
 #ifndef SHUF__HOST_THREADS_H
 #define SHUF__HOST_THREADS_H
@@ -9,7 +9,7 @@
 #include "error.h"
 
 /* Starts the team of the calling thread, which has this number of threads. Fails with SHUF_IO if
- * the system does not allow so many, and some more for the rest of the daemon. */
-shuf_status shuf__threads_start(int threads, struct shuf__error *error);
+ * the system does not allow so many, and `later` more, which the process starts later. */
+shuf_status shuf__threads_start(int threads, int later, struct shuf__error *error);
 
 #endif

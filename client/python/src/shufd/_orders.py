@@ -65,7 +65,7 @@ class _Computed:
             return values[skipped : skipped + count]
         left = (self._order.n - 1 - first) // stride + 1
         out = np.empty(min(left, max(count, CHUNK if count > 1 else 1)), self._kind)
-        self._order.fill_range(first, stride, out)
+        self._order._fill(first, stride, out)
         if len(out) > count:
             self._ahead = first, stride, out
         return out[:count]

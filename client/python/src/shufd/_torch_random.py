@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -20,12 +21,16 @@ _grad_enabled, _STRIDED = torch.is_grad_enabled, torch.strided
 # ---- The tensors of a call -------------------------------------------------------------------------
 
 
-def _increment_version() -> Any:
+def _increment_version() -> Callable[[Any], Any]:
     """A function that tells autograd about a change of a tensor that no operator has made."""
     fast = getattr(torch._C, "_increment_version", None)
     if fast is None:  # before torch 2.1: an operator on no value of the same memory
-        return lambda tensors: tensors[0].detach().reshape(-1)[:0].zero_()
-    return fast
+        return lambda tensor: tensor.detach().reshape(-1)[:0].zero_()
+    try:  # torch 2.6 and later take a list
+        fast([])
+    except TypeError:
+        return fast
+    return lambda tensor: fast([tensor])
 
 
 _changed = _increment_version()
@@ -33,7 +38,7 @@ _changed = _increment_version()
 
 def _mark_changed(tensor: Any) -> None:
     if not tensor.is_inference():
-        _changed([tensor])
+        _changed(tensor)
 
 
 def _check_tensor(name: str, tensor: Any) -> None:

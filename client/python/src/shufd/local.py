@@ -125,7 +125,7 @@ class Permutation:
             self._fill_range(first, step, out)
         return out
 
-    def fill_range(self, offset: int, stride: int, out: npt.NDArray[Any]) -> None:
+    def _fill(self, offset: int, stride: int, out: npt.NDArray[Any]) -> None:
         """Fills an array of uint32 (n <= 2^32) or uint64 with the values at offset, offset + stride, ..., which are all
         below n."""
         kind = _dtype.NUMBERS["u32" if out.dtype == np.uint32 else "u64"]
@@ -137,7 +137,7 @@ class Permutation:
     def _fill_range(self, first: int, stride: int, out: npt.NDArray[np.uint64]) -> None:
         last = first + (out.size - 1) * stride
         if last < self.n and stride:
-            self.fill_range(first, stride, out)
+            self._fill(first, stride, out)
         elif last < 2**63:
             np.remainder(first + np.arange(out.size, dtype=np.uint64) * np.uint64(stride), self.n, out=out)
             self._write(False, out, out, 1)
