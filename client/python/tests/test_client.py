@@ -411,8 +411,7 @@ def test_no_two_numbers_of_a_stream_share_bits(client, calls):
     for (method, dtype), count in calls:
         law = {} if method == "uniform" else {"method": method}
         draw = client.uniform if method == "uniform" else client.normal
-        with stream._take(shufd.random.kind_of(_dtype.NUMBERS.get(dtype, 0), **law), 0) as offset:
-            pass
+        offset = stream._take(shufd.random.kind_of(_dtype.NUMBERS.get(dtype, 0), **law), 0, lambda offset: offset)
         values = draw(size=count, generator=stream, dtype=dtype, **law)
         assert values.tobytes() == draw(size=count, seed=7, offset=offset, dtype=dtype, **law).tobytes()
         for number in range(offset, offset + count):

@@ -161,6 +161,44 @@ def test_a_generator_gives_the_numbers_of_the_daemon(client):
     assert one.draw == other.draw
 
 
+class Interrupt(Exception):
+    """Of a signal handler."""
+
+
+def interrupted_at(call, number):
+    """Whether a call was interrupted as it entered a function of shufd.random for the time `number`, where Python runs
+    signal handlers."""
+    entered = 0
+
+    def trace(frame, event, _):
+        nonlocal entered
+        entered += event == "call" and frame.f_globals.get("__name__") == "shufd.random"
+        if entered == number:
+            raise Interrupt
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+        return False
+    except Interrupt:
+        return True
+    finally:
+        sys.settrace(before)
+
+
+@pytest.mark.parametrize("call", [lambda stream: local.normal(size=3, generator=stream), lambda stream: stream.advance(2)])
+def test_an_interrupt_leaves_a_stream_usable(call):
+    stream, number, drawn = shufd.Stream(7), 1, []
+    while interrupted_at(lambda: call(stream), number):
+        worker = threading.Thread(target=lambda: drawn.append(local.normal(generator=stream)), daemon=True)
+        worker.start()
+        worker.join(10)
+        assert len(drawn) == number, "the stream is locked"
+        number += 1
+    assert number > 2 and len(set(drawn)) == len(drawn)
+
+
 def test_ranges_wrap():
     order = local.Permutation(10_007, 7, 3)
     whole = local.permute(10_007, 7, 3)

@@ -125,10 +125,10 @@ class Draws(Calls):
             )
         if generator is not None:
             check_generator(generator)
-            with generator._take(kind_of(dtype, **law), math.prod(shape)) as offset:
-                return self._values(
-                    distribution, shape, generator.seed, None, generator.stream, offset, dtype, device, progress, law
-                )
+            source = generator
+            return source._take(kind_of(dtype, **law), math.prod(shape), lambda offset: self._values(
+                distribution, shape, source.seed, None, source.stream, offset, dtype, device, progress, law
+            ))  # fmt: skip
         return self._values(distribution, shape, seed, key, stream, offset, dtype, device, progress, law)
 
     def _values(

@@ -80,8 +80,10 @@ class Generator:
         """Fills a tensor with the next normal numbers, and returns it. Arguments and errors: as shufd.torch.normal_()."""
         _refuse_capture()
         kind = kind_of(fill.named(_type_of(tensor), fill.NORMALS), method)
-        with self._place._take(kind, tensor.numel()) as offset:
-            return normal_(tensor, mean, std, seed=self.seed, stream=self.stream, offset=offset, method=method)
+        place = self._place
+        return place._take(kind, tensor.numel(), lambda offset: normal_(
+            tensor, mean, std, seed=place.seed, stream=place.stream, offset=offset, method=method
+        ))  # fmt: skip
 
     @_opaque_to_compile
     def uniform_(self, tensor: torch.Tensor, low: float = 0.0, high: float = 1.0) -> torch.Tensor:
@@ -89,8 +91,10 @@ class Generator:
         shufd.torch.uniform_()."""
         _refuse_capture()
         kind = kind_of(fill.named(_type_of(tensor), fill.UNIFORMS))
-        with self._place._take(kind, tensor.numel()) as offset:
-            return uniform_(tensor, low, high, seed=self.seed, stream=self.stream, offset=offset)
+        place = self._place
+        return place._take(kind, tensor.numel(), lambda offset: uniform_(
+            tensor, low, high, seed=place.seed, stream=place.stream, offset=offset
+        ))  # fmt: skip
 
     def randn(self, *size: Any, dtype: torch.dtype | None = None, device: Any = None) -> torch.Tensor:
         """A new tensor of normal numbers with mean 0 and standard deviation 1, as torch.randn(). By default of torch's
@@ -106,8 +110,10 @@ class Generator:
         """A permutation of [0, n) as a new tensor, as torch.randperm(). It takes one draw. Arguments and errors: as
         shufd.torch.randperm(). In the stream 0, it is randperm(n, seed=seed, epoch=draw)."""
         _refuse_capture()
-        with self._place._take(_ORDERS, 1) as draw:
-            return randperm(n, seed=self._seed_of_orders(), epoch=draw, dtype=dtype, device=device)
+        seed = self._seed_of_orders()
+        return self._place._take(
+            _ORDERS, 1, lambda draw: randperm(n, seed=seed, epoch=draw, dtype=dtype, device=device)
+        )
 
     def _seed_of_orders(self) -> int:
         """Permutations have no stream. Of a million streams, two have the same seed with probability 3e-8."""

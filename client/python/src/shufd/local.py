@@ -335,8 +335,8 @@ def _draw(
         fill(seed, stream, offset)
     else:
         check_generator(generator)
-        with generator._take(kind_of(dtype, **law), count) as place:
-            fill(generator.seed, generator.stream, place)
+        source = generator
+        source._take(kind_of(dtype, **law), count, lambda place: fill(source.seed, source.stream, place))
     if to is not None and count:
         _interval.scale(result, to)
     return result if shape or out is not None else result.item()

@@ -13,7 +13,7 @@ import ctypes
 import hashlib
 import struct
 import threading
-from typing import Any, cast
+from typing import Any, Callable, TypeVar, cast
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from ._shuf import ffi, lib
 
 _DRAWS = 2**60  # of a stream
 _OF_DRAW = 2  # 64-bit numbers of a draw
+_T = TypeVar("_T")
 
 
 def _child(kind: str, stream: int, number: int) -> int:
@@ -63,7 +64,7 @@ class Stream:
         self._draw = _place("draw", draw, _DRAWS)
         self._used, self._kind = 0, ("", 1)  # numbers of that kind, the method and those of a draw, used of _draw
         self._spawned = 0
-        self._lock, self._taking = threading.RLock(), False
+        self._lock, self._busy = threading.RLock(), threading.Lock()
 
     @property
     def draw(self) -> int:
@@ -72,15 +73,34 @@ class Stream:
 
     def advance(self, draws: int) -> Stream:
         """Moves from the first unused draw by `draws`, also backwards. Returns the stream."""
-        with self._turn():
-            self._draw, self._used = _place("draw", self.draw + integer("draws", draws), _DRAWS), 0
+        self._turn(lambda: self._move(integer("draws", draws)))
         return self
 
-    def _turn(self) -> _Turn:
-        return _Turn(self)
+    def _move(self, draws: int) -> None:
+        self._draw, self._used = _place("draw", self.draw + draws, _DRAWS), 0
 
-    def _take(self, kind: tuple[str, int], count: int) -> _Taking:
-        return _Taking(self, kind, count)
+    def _turn(self, call: Callable[[], _T]) -> _T:
+        """call(), while other threads wait. A signal handler cannot wait for the call that it interrupts. Python lets no
+        exception of a handler between a lock and its `with`, so none leaves the stream locked."""
+        with self._lock:
+            if self._busy.locked():
+                raise Invalid("generator: a call of this thread uses it: expected another stream in a signal handler")
+            with self._busy:
+                return call()
+
+    def _take(self, kind: tuple[str, int], count: int, call: Callable[[int], _T]) -> _T:
+        """call(offset), for the offset of the next `count` numbers of a kind. The place moves if the call returns."""
+        return self._turn(lambda: self._taken(kind, count, call))
+
+    def _taken(self, kind: tuple[str, int], count: int, call: Callable[[int], _T]) -> _T:
+        used = self._used if self._kind == kind else 0
+        offset = (self._draw if used else self.draw) * kind[1] + used
+        draw, used = divmod(offset + count, kind[1])
+        _place("draw", draw + (used > 0), _DRAWS)
+        result = call(offset)
+        if count > 0:
+            self._draw, self._used, self._kind = draw, used, kind
+        return result
 
     def spawn(self, n_children: int) -> list[Stream]:
         """Independent streams of the same seed. Each call returns new ones; a copy, or a stream at another draw, has the
@@ -92,10 +112,10 @@ class Stream:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_taking")}
+            return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_busy")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=threading.RLock(), _taking=False)
+        self.__dict__.update(state, _lock=threading.RLock(), _busy=threading.Lock())
 
     def __repr__(self) -> str:
         return f"shufd.Stream(seed={self.seed}, stream={self.stream}, draw={self.draw})"
@@ -107,56 +127,6 @@ def check_generator(generator: Any) -> None:
             f"generator: {shown(generator)}: expected a shufd.Stream; for a generator of NumPy, use "
             "numpy.random.Generator(shufd.BitGenerator(seed)) and its methods"
         )
-
-
-class _Turn:
-    """Threads wait for the end of another's call. A signal handler cannot wait for the call that it interrupts."""
-
-    __slots__ = ("_stream",)
-
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
-
-    def __enter__(self) -> Any:
-        self._stream._lock.acquire()
-        if self._stream._taking:
-            self._stream._lock.release()
-            raise Invalid("generator: a call of this thread uses it: expected another stream in a signal handler")
-        self._stream._taking = True
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        self._stream._taking = False
-        self._stream._lock.release()
-
-
-class _Taking(_Turn):
-    """The offset of the next `count` numbers of a kind. The place moves if the block ends without an error."""
-
-    __slots__ = ("_kind", "_count", "_end")
-
-    def __init__(self, stream: Stream, kind: tuple[str, int], count: int) -> None:
-        self._stream, self._kind, self._count = stream, kind, count
-
-    def __enter__(self) -> int:
-        _Turn.__enter__(self)
-        stream, kind = self._stream, self._kind
-        used = stream._used if stream._kind == kind else 0
-        offset = (stream._draw if used else stream._draw + (stream._used > 0)) * kind[1] + used
-        draw, used = divmod(offset + self._count, kind[1])
-        self._end = draw, used
-        if draw + (used > 0) > _DRAWS:
-            self._count = 0
-            _Turn.__exit__(self, None, None, None)
-            _place("draw", draw + (used > 0), _DRAWS)
-        return offset
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        stream = self._stream
-        if kind is None and self._count > 0:
-            stream._draw, stream._used = self._end
-            stream._kind = self._kind
-        stream._taking = False
-        stream._lock.release()
 
 
 _get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
