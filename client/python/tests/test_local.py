@@ -211,6 +211,8 @@ def test_ranges_wrap():
 
 # ---- Refusals ----
 
+ROWS = np.array([(1, 2), (3, 4), (5, 6)], [("x", "i4"), ("y", "i4")])
+
 
 @pytest.mark.parametrize(
     "call, message",
@@ -225,6 +227,8 @@ def test_ranges_wrap():
         (lambda: local.permute(10, None), "seed: None: expected an integer"),
         (lambda: local.shuffle(np.arange(4), None), "seed: None: expected an integer"),
         (lambda: local.Permutation(10, 7).range(0, -1), "count: -1: expected 0 to"),
+        (lambda: local.shuffle(ROWS, 7, out=np.empty(3, object)), r"out: type object: expected \[\('x', "),
+        (lambda: local.shuffle(ROWS.view("V8"), 7, out=np.empty(3)), r"out: type float64: expected \|V8"),
         (lambda: local.Permutation(10, 7).range(0, 2.5), "count: 2.5: expected an integer"),
         (lambda: local.permute(10, 7, threads=-1), "threads: -1: expected 0"),
         (lambda: local.permute(10, 7, threads=1.5), "threads: 1.5: expected an integer"),

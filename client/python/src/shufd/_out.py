@@ -60,6 +60,11 @@ def _kind_of(out: Any) -> Any:
     return out.dtype if isinstance(out, np.ndarray) else np.dtype(out.__cuda_array_interface__["typestr"])
 
 
+def _is_same_on_device(out: Any, kind: np.dtype[Any]) -> bool:
+    """CuPy's bfloat16 is no type of the interface, which then shows bytes or ml_dtypes' type."""
+    return not isinstance(out, np.ndarray) and kind.kind == "V" and _kind_of(out).itemsize == kind.itemsize
+
+
 def _new(shape: Shape, kind: np.dtype[Any]) -> Any:
     try:
         return np.empty(shape, kind)
@@ -75,8 +80,7 @@ def array_for(out: Any, shape: Shape, kind: Any, name: str = "out") -> Any:
         return _new(shape, kind)
     if isinstance(out, np.ma.MaskedArray) or not (isinstance(out, np.ndarray) or is_on_device(out)):
         raise Invalid(f"{name}: {shown(out)}: expected an array of NumPy or CuPy of shape {shape} and type {kind}")
-    # CuPy's bfloat16 is no type of the interface, which then shows bytes or ml_dtypes' type.
-    if _kind_of(out) != kind and not (kind.kind == "V" and _kind_of(out).itemsize == kind.itemsize):
+    if _kind_of(out) != kind and not _is_same_on_device(out, kind):
         raise Invalid(f"{name}: type {_kind_of(out)}: expected {kind}")
     if tuple(out.shape) != shape:
         raise Invalid(f"{name}: shape {tuple(out.shape)}: expected {shape}")
