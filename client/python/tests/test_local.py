@@ -227,6 +227,7 @@ ROWS = np.array([(1, 2), (3, 4), (5, 6)], [("x", "i4"), ("y", "i4")])
         (lambda: local.permute(10, None), "seed: None: expected an integer"),
         (lambda: local.shuffle(np.arange(4), None), "seed: None: expected an integer"),
         (lambda: local.Permutation(10, 7).range(0, -1), "count: -1: expected 0 to"),
+        (lambda: local.normal(size=(0, 2**63), seed=7), "result: 2 dimensions, 0 bytes: "),
         (lambda: local.shuffle(ROWS, 7, out=np.empty(3, object)), r"out: type object: expected \[\('x', "),
         (lambda: local.shuffle(ROWS.view("V8"), 7, out=np.empty(3)), r"out: type float64: expected \|V8"),
         (lambda: local.Permutation(10, 7).range(0, 2.5), "count: 2.5: expected an integer"),
@@ -272,6 +273,14 @@ def test_results_that_do_not_fit():
         with pytest.raises(shufd.OutOfMemory, match="^result: [0-9]+ bytes: they do not fit the memory of this process"):
             local.permute(n, 7)
         assert local.permute(n, 7, offset=n - 1).shape == (1,)
+    for call in (
+        lambda: local.normal(size=2**61, seed=7),
+        lambda: local.normal(size=(2**40, 2**40), seed=7),
+        lambda: local.normal(size=2**70, seed=7),
+        lambda: local.Permutation(2**62, 7).range(0, 2**62),
+    ):
+        with pytest.raises(shufd.OutOfMemory, match="^result: [0-9]+ bytes: they do not fit the memory of this process"):
+            call()
     with pytest.raises(shufd.IOFailure, match="thread"):
         local.permute(10**6, 7, threads=10**6)
 

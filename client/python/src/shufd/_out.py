@@ -10,7 +10,7 @@ from typing import Any, Iterator
 import numpy as np
 
 
-from ._arguments import integer, shown
+from ._arguments import counted, integer, shown
 from ._errors import Invalid, OutOfMemory
 from ._in_process import check, workspace_bytes
 from ._shuf import ffi, lib
@@ -65,11 +65,14 @@ def _is_same_on_device(out: Any, kind: np.dtype[Any]) -> bool:
     return not isinstance(out, np.ndarray) and kind.kind == "V" and _kind_of(out).itemsize == kind.itemsize
 
 
-def _new(shape: Shape, kind: np.dtype[Any]) -> Any:
+def new(shape: Shape, kind: np.dtype[Any]) -> Any:
+    """A new array."""
     try:
         return np.empty(shape, kind)
-    except MemoryError:
+    except (MemoryError, ValueError, OverflowError) as error:
         size = math.prod(shape) * kind.itemsize
+        if size < 2**63 and not isinstance(error, MemoryError):
+            raise Invalid(f"result: {counted(len(shape), 'dimension')}, {size} bytes: {error}") from None
         raise OutOfMemory(f"result: {size} bytes: they do not fit the memory of this process; ask for a part of it") from None
 
 
@@ -77,7 +80,7 @@ def array_for(out: Any, shape: Shape, kind: Any, name: str = "out") -> Any:
     """A new array, or `out` after its check."""
     kind = np.dtype(kind)
     if out is None:
-        return _new(shape, kind)
+        return new(shape, kind)
     if isinstance(out, np.ma.MaskedArray) or not (isinstance(out, np.ndarray) or is_on_device(out)):
         raise Invalid(f"{name}: {shown(out)}: expected an array of NumPy or CuPy of shape {shape} and type {kind}")
     if _kind_of(out) != kind and not _is_same_on_device(out, kind):

@@ -120,8 +120,8 @@ class Permutation:
     def range(self, offset: int, count: int, stride: int = 1) -> npt.NDArray[np.uint64]:
         """The `count` values at offset, offset + stride, ..., from the beginning again after the end, as a new array."""
         first, step = u64("offset", offset) % self.n, u64("stride", stride)
-        out = np.empty(u64("count", count), np.uint64)
-        if count:
+        out: npt.NDArray[np.uint64] = _out.new((u64("count", count),), np.dtype(np.uint64))
+        if out.size:
             self._fill_range(first, step, out)
         return out
 
