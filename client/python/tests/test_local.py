@@ -209,6 +209,12 @@ def test_ranges_wrap():
     assert large.range(first, 9, stride).tolist() == [large[(first + k * stride) % 2**62] for k in range(9)]
 
 
+def test_a_fingerprint_does_not_depend_on_the_order_of_bytes():
+    for dtype in ("u4", "i8", "f8", "f2"):
+        values = np.arange(10, dtype=dtype)
+        assert local.fingerprint(values.astype(np.dtype(dtype).newbyteorder("S"))) == local.fingerprint(values)
+
+
 # ---- Refusals ----
 
 ROWS = np.array([(1, 2), (3, 4), (5, 6)], [("x", "i4"), ("y", "i4")])

@@ -350,9 +350,11 @@ def fingerprint(values: npt.ArrayLike, *, threads: int = 1) -> str:
     """The fingerprint of an array, which is that of Client.fingerprint() for the values of a whole permutation: 64 bits
     computed from all values in their order, as 0x and 16 hexadecimal digits.
 
-    values  of a type with 2, 4 or 8 bytes, of any shape. Integers below 2^32 have one fingerprint as u32, u64 and i64
+    values  of a type with 2, 4 or 8 bytes, of any shape. Integers below 2^32 have one fingerprint as u32, u64 and i64. The
+            order of the bytes in memory makes no difference
     """
-    array = np.ascontiguousarray(_arguments.array("values", values))
+    given = _arguments.array("values", values)
+    array = np.ascontiguousarray(given if given.dtype.isnative else given.astype(given.dtype.newbyteorder("=")))
     if array.dtype.hasobject or array.itemsize not in (2, 4, 8):
         raise Invalid(f"values: type {array.dtype}: expected a type with 2, 4 or 8 bytes")
     result = ffi.new("uint64_t *")
