@@ -12,6 +12,7 @@ import torch
 from . import _torch_fill as fill
 from ._arguments import integer, shown, u64
 from ._errors import Invalid
+from ._torch_ops import is_traced
 from ._torch_random import normal_, randperm, uniform_
 from .random import Stream, kind_of
 
@@ -22,6 +23,11 @@ _FIELDS = ("seed", "stream", "draw", "used", "method", "numbers_of_draw", "spawn
 
 
 def _refuse_capture() -> None:
+    if is_traced():
+        raise Invalid(
+            "generator: torch.jit.trace() would repeat its numbers at each call: pass seed= and offset= to "
+            "shufd.torch.normal_() or uniform_(), or seed= and epoch= to randperm()"
+        )
     if torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing():
         raise Invalid(
             "generator: a CUDA graph is captured, which would repeat its numbers at each replay: pass seed= and offset= to "

@@ -78,17 +78,23 @@ def _none() -> Any:
 is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", _none)
 _modes = getattr(torch._C, "_len_torch_dispatch_stack", _none)
 _transform = getattr(_functorch, "peek_interpreter_stack", _none)
+_trace = getattr(torch._C, "_get_tracing_state", _none)
 
 
 def must_dispatch() -> bool:
-    """Whether torch.compile, a mode such as FakeTensorMode, or a transform of torch.func has to see the call. Fails with
-    Invalid under vmap."""
+    """Whether torch.compile, torch.jit.trace(), a mode such as FakeTensorMode, or a transform of torch.func has to see the
+    call. Fails with Invalid under vmap."""
     if is_compiling():
         return True
     if _transform() is not None:
         _check_transforms()
         return True
-    return bool(_modes())
+    return bool(_modes()) or _trace() is not None
+
+
+def is_traced() -> bool:
+    """Whether torch.jit.trace() records the calls."""
+    return _trace() is not None
 
 
 def _check_transforms() -> None:

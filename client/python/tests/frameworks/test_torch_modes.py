@@ -151,6 +151,28 @@ def test_operators_pass_the_checks_of_torch(operator, arguments):
     torch.library.opcheck(getattr(torch.ops.shufd, operator).default, arguments)
 
 
+# ---- torch.jit.trace ----
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:FutureWarning", "ignore:.*torch.jit:DeprecationWarning")
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda rows: rows + shuftorch.randperm(4, seed=7),
+        lambda rows: shuftorch.normal_(torch.empty_like(rows), seed=7) * rows,
+        lambda rows: shuftorch.uniform_(rows * 1, -1.0, 2.0, seed=2**64 - 1),
+        lambda rows: shuftorch.shuffle(rows, seed=7, algorithm="lcg"),
+        lambda rows: shuftorch.index(rows.to(torch.int64), 100, seed=7),
+    ],
+)
+def test_traced_functions_give_the_same_values(call):
+    traced, other = torch.jit.trace(call, (torch.zeros(4),)), torch.tensor([3.0, 1.0, 4.0, 1.0])
+    for rows in (torch.zeros(4), other):
+        assert torch.equal(traced(rows), call(rows))
+    with pytest.raises(shufd.Invalid, match=r"^generator: torch.jit.trace\(\) would repeat its numbers"):
+        torch.jit.trace(lambda rows: shuftorch.Generator(7).normal_(rows), (torch.zeros(4),))
+
+
 # ---- torch.func ----
 
 
