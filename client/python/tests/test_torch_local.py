@@ -234,7 +234,16 @@ def test_autograd_sees_the_change():
 
 def test_inference_mode():
     with torch.inference_mode():
-        same(shuftorch.normal_(torch.empty(3), seed=7), local.normal(size=3, seed=7, dtype="f32"))
+        tensor, order = torch.empty(3), torch.empty(3, dtype=torch.int64)
+        same(shuftorch.normal_(tensor, seed=7), local.normal(size=3, seed=7, dtype="f32"))
+    for call, name in (
+        (lambda: shuftorch.normal_(tensor, seed=7), "tensor"),
+        (lambda: shuftorch.Generator(7).uniform_(tensor), "tensor"),
+        (lambda: shuftorch.shuffle(torch.ones(3), seed=7, out=tensor), "out"),
+        (lambda: shuftorch.randperm(3, seed=7, out=order), "out"),
+    ):
+        with pytest.raises(shufd.Invalid, match=rf"^{name}: of torch.inference_mode\(\): expected another tensor"):
+            call()
 
 
 # ---- Refusals ----

@@ -36,9 +36,13 @@ def _increment_version() -> Callable[[Any], Any]:
 _changed = _increment_version()
 
 
-def _mark_changed(tensor: Any) -> None:
+def _is_followed(tensor: Any, name: str = "out") -> bool:
+    """Whether autograd counts the changes of a tensor. As torch, refuses one of the inference mode elsewhere."""
     if not tensor.is_inference():
-        _changed(tensor)
+        return True
+    if not torch.is_inference_mode_enabled():
+        raise Invalid(f"{name}: of torch.inference_mode(): expected another tensor, or a call in that mode")
+    return False
 
 
 def _check_tensor(name: str, tensor: Any) -> None:
@@ -112,7 +116,7 @@ def randperm(
         n, offset, count, stride = _part(n, offset, count, stride)
     else:
         count = n
-    dispatches, is_new = must_dispatch(), out is None
+    dispatches, is_followed = must_dispatch(), False
     if out is None:
         if dtype is None:
             dtype = torch.int64
@@ -123,12 +127,13 @@ def randperm(
         dtype = getattr(out, "dtype", torch.int64) if dtype is None else dtype
         _check_out(out, (count,), dtype, device)
         fill.named(dtype, fill.ORDERS)
+        is_followed = _is_followed(out)
     if dispatches or not is_plain(out):
         ops.order(out, n, signed("seed", seed), signed("epoch", epoch), offset, stride, algorithm)
         return out
     fill.order(out, n, seed, epoch, offset, stride, algorithm)
-    if not is_new:
-        _mark_changed(out)
+    if is_followed:
+        _changed([out])
     return out
 
 
@@ -244,9 +249,10 @@ def shuffle(
         _check_out(out, tuple(tensor.shape), tensor.dtype, tensor.device)
         if needs_gradient:
             raise Invalid("out: the tensor requires a gradient: expected None, or torch.no_grad()")
+    is_followed = not is_compiling() and _is_followed(out)
     _write_shuffle(out, tensor, seed, epoch, inverse, algorithm)
-    if not is_compiling():
-        _mark_changed(out)
+    if is_followed:
+        _changed([out])
     return out
 
 
@@ -322,11 +328,13 @@ def _draw(
         fill.named(tensor.dtype, allowed)
     if tensor.requires_grad and _grad_enabled():
         tensor.zero_()  # torch refuses a leaf, and records that the values have no gradient
+    is_followed = _is_followed(tensor, "tensor")
     if type(offset) is not int or not 0 <= offset <= _MOST:
         offset = u64("offset", offset)
     if dispatches or not is_plain(tensor):
         ops.numbers(tensor, law, first, second, signed("seed", seed), signed("stream", stream), offset)
         return tensor
     fill.numbers(tensor, law, first, second, seed, stream, offset)
-    _mark_changed(tensor)
+    if is_followed:
+        _changed([tensor])
     return tensor
