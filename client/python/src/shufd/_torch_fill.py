@@ -33,6 +33,7 @@ LAWS = {"uniform": (lib.SHUF_UNIFORM, 0)} | {name: (lib.SHUF_GAUSS, number) for 
 _MANY = 65_536  # values; fewer are computed by the calling thread alone
 _ALIGNMENT = 16  # bytes, of CUDA memory
 _2_64 = 2**64
+MOST = 2**62  # values of a permutation
 
 _empty, _threads = torch.empty, torch.get_num_threads
 
@@ -89,6 +90,21 @@ def _alone(tensor: Any) -> Any:
 
 
 # ---- Permutations --------------------------------------------------------------------------------
+
+
+def check_part(n: int, offset: int, count: int | None, stride: int) -> int:
+    """The number of the values of a part of a permutation, by default of all from `offset` on."""
+    if not 0 <= n <= MOST:
+        raise Invalid(f"n: {n}: expected 0 to 2^62")
+    if not 0 <= offset <= n:
+        raise Invalid(f"offset: {offset}: expected 0 to n, which is {n}")
+    if stride < 1:
+        raise Invalid(f"stride: {stride}: expected at least 1")
+    most = -((offset - n) // stride)
+    count = most if count is None else count
+    if not 0 <= count <= most:
+        raise Invalid(f"count: {count}: expected 0 to {most}, the values of n {n} from offset {offset} with stride {stride}")
+    return count
 
 
 def order(
@@ -245,7 +261,11 @@ def _scale(values: Any, to: Any) -> None:
 
 def check_law(law: str, first: float, second: float) -> None:
     """Fails with Invalid for arguments whose names libshuf does not know."""
-    if not isinstance(law, str) or law not in LAWS or law == "uniform":
-        raise Invalid(f"method: {law!r}: expected one of {', '.join(_request.METHODS)}")
+    check_method(law)
     if second == 0.0 or not math.isfinite(first + second):
         raise Invalid(f"mean: {first}, std: {second}: expected finite numbers, and a std of 2^-100 to 2^100")
+
+
+def check_method(law: str) -> None:
+    if not isinstance(law, str) or law not in LAWS or law == "uniform":
+        raise Invalid(f"method: {law!r}: expected one of {', '.join(_request.METHODS)}")

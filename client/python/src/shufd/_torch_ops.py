@@ -10,18 +10,60 @@ from typing import Any
 import torch
 
 from . import _torch_fill
+from ._arguments import u64
 from ._errors import Invalid
 
 _NAMESPACE = "shufd"
 _2_63, _2_64 = 2**63, 2**64
 
 
-def _order(out: Any, n: int, seed: int, epoch: int, offset: int, stride: int, algorithm: str) -> None:
+def _check(is_right: Any, out: Any, expected: Any) -> None:
+    if not is_right:
+        raise Invalid(f"out: {out.dtype}, shape {tuple(out.shape)}, {out.device}: expected {expected}")
+
+
+def _check_alike(out: Any, other: Any) -> None:
+    _check(
+        out.shape == other.shape and out.dtype == other.dtype and out.device == other.device, out,
+        f"{other.dtype}, shape {tuple(other.shape)}, {other.device}",
+    )  # fmt: skip
+
+
+# ---- What the operators require of their tensors. Callers may be any code, and a kernel would write past the end. --------
+
+
+def _check_order(out: Any, n: int, seed: int, epoch: int, offset: int, count: int, stride: int, algorithm: str) -> None:
+    _torch_fill.named(out.dtype, _torch_fill.ORDERS)
+    _check(out.dim() == 1 and out.shape[0] == count, out, f"shape ({count},)")
+
+
+def _check_numbers(out: Any, law: str, first: float, second: float, seed: int, stream: int, offset: int) -> None:
+    _torch_fill.named(out.dtype, _torch_fill.UNIFORMS if law == "uniform" else _torch_fill.NORMALS)
+
+
+def _check_shuffle(out: Any, rows: Any, seed: int, epoch: int, inverse: bool, algorithm: str) -> None:
+    if rows.dim() == 0:
+        raise Invalid("tensor: shape (): expected at least one dimension")
+    _check_alike(out, rows)
+
+
+def _check_look_up(out: Any, at: Any, n: int, seed: int, epoch: int, inverse: bool) -> None:
+    _check(out.dtype == torch.int64, out, "torch.int64")
+    _check_alike(out, at)
+
+
+# ---- Their work ----------------------------------------------------------------------------------
+
+
+def _order(out: Any, n: int, seed: int, epoch: int, offset: int, count: int, stride: int, algorithm: str) -> None:
+    _torch_fill.check_part(n, offset, count, stride)
     _torch_fill.order(out, n, seed % _2_64, epoch % _2_64, offset, stride, algorithm)
 
 
 def _numbers(out: Any, law: str, first: float, second: float, seed: int, stream: int, offset: int) -> None:
-    _torch_fill.numbers(out, law, first, second, seed % _2_64, stream % _2_64, offset)
+    if law != "uniform":
+        _torch_fill.check_law(law, first, second)
+    _torch_fill.numbers(out, law, first, second, seed % _2_64, stream % _2_64, u64("offset", offset))
 
 
 def _shuffle(out: Any, rows: Any, seed: int, epoch: int, inverse: bool, algorithm: str) -> None:
@@ -29,28 +71,45 @@ def _shuffle(out: Any, rows: Any, seed: int, epoch: int, inverse: bool, algorith
 
 
 def _look_up(out: Any, at: Any, n: int, seed: int, epoch: int, inverse: bool) -> None:
-    _torch_fill.look_up(out, at, n, seed % _2_64, epoch % _2_64, inverse)
+    _torch_fill.look_up(out, at, u64("n", n), seed % _2_64, epoch % _2_64, inverse)
 
 
-def _fake(*_: Any) -> None:
-    """The shape and the type of the result are those of the tensor that the operator writes to."""
+_OPERATORS = (  # the schema, the check, the work
+    (
+        "order(Tensor(a!) out, SymInt n, SymInt seed, SymInt epoch, SymInt offset, SymInt count, SymInt stride, "
+        "str algorithm) -> ()", _check_order, _order,
+    ),
+    (
+        "numbers(Tensor(a!) out, str law, float first, float second, SymInt seed, SymInt stream, SymInt offset) -> ()",
+        _check_numbers, _numbers,
+    ),
+    (
+        "shuffle(Tensor(a!) out, Tensor rows, SymInt seed, SymInt epoch, bool inverse, str algorithm) -> ()",
+        _check_shuffle, _shuffle,
+    ),
+    (
+        "look_up(Tensor(a!) out, Tensor at, SymInt n, SymInt seed, SymInt epoch, bool inverse) -> ()",
+        _check_look_up, _look_up,
+    ),
+)  # fmt: skip
 
 
-_OPERATORS = {
-    "order(Tensor(a!) out, SymInt n, SymInt seed, SymInt epoch, SymInt offset, SymInt stride, str algorithm) -> ()": _order,
-    "numbers(Tensor(a!) out, str law, float first, float second, SymInt seed, SymInt stream, SymInt offset) -> ()": _numbers,
-    "shuffle(Tensor(a!) out, Tensor rows, SymInt seed, SymInt epoch, bool inverse, str algorithm) -> ()": _shuffle,
-    "look_up(Tensor(a!) out, Tensor at, SymInt n, SymInt seed, SymInt epoch, bool inverse) -> ()": _look_up,
-}
+def _checked(check: Any, work: Any) -> Any:
+    def operator(*arguments: Any) -> None:
+        check(*arguments)
+        work(*arguments)
+
+    return operator
 
 
 def _register() -> Any:
     library = torch.library.Library(_NAMESPACE, "DEF")
-    for schema, function in _OPERATORS.items():
+    for schema, check, work in _OPERATORS:
+        name = schema.partition("(")[0]
         library.define(schema)
         for key in ("CPU", "CUDA"):
-            library.impl(schema.partition("(")[0], function, key)
-        library.impl(schema.partition("(")[0], _fake, "Meta")
+            library.impl(name, _checked(check, work), key)
+        library.impl(name, check, "Meta")
     return library
 
 

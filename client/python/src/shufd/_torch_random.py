@@ -13,7 +13,7 @@ from ._arguments import flag, integer, real, shown, u64
 from ._errors import Invalid
 from ._torch_ops import is_compiling, is_plain, must_dispatch, ops, signed
 
-_MOST = 2**62
+_MOST = fill.MOST
 _empty = torch.empty
 _grad_enabled, _STRIDED = torch.is_grad_enabled, torch.strided
 
@@ -68,8 +68,13 @@ def _check_out(out: Any, shape: tuple[int, ...], dtype: Any, device: Any) -> Non
         raise Invalid(f"out: {out.dtype}, shape {tuple(out.shape)}: expected {dtype}, shape {shape}")
     if device is not None and device != out.device and torch.empty(0, device=device).device != out.device:
         raise Invalid(f"out: on {out.device}: expected {device}")
-    if out.requires_grad and _grad_enabled():
+    if _needs_gradient(out):
         raise Invalid("out: requires a gradient: expected a tensor that does not, or torch.no_grad()")
+
+
+def _needs_gradient(tensor: Any) -> bool:
+    """Whether autograd follows a tensor."""
+    return bool(tensor.requires_grad and _grad_enabled())
 
 
 def _made(count: int, dtype: Any, device: Any) -> Any:
@@ -123,13 +128,13 @@ def randperm(
         elif dtype not in fill.ORDERS:
             fill.named(dtype, fill.ORDERS)
         out = _made(count, dtype, device)
-    elif not (dispatches and is_compiling()):
+    else:
         dtype = getattr(out, "dtype", torch.int64) if dtype is None else dtype
         _check_out(out, (count,), dtype, device)
         fill.named(dtype, fill.ORDERS)
-        is_followed = _is_followed(out)
+        is_followed = not is_compiling() and _is_followed(out)
     if dispatches or not is_plain(out):
-        ops.order(out, n, signed("seed", seed), signed("epoch", epoch), offset, stride, algorithm)
+        ops.order(out, n, signed("seed", seed), signed("epoch", epoch), offset, count, stride, algorithm)
         return out
     fill.order(out, n, seed, epoch, offset, stride, algorithm)
     if is_followed:
@@ -139,20 +144,10 @@ def randperm(
 
 def _part(n: Any, offset: Any, count: Any, stride: Any) -> tuple[int, int, int, int]:
     """Checks the arguments of a slice, and counts its values."""
-    if is_compiling():
-        return n, offset, -((offset - n) // stride) if count is None else count, stride
-    n, offset, stride = integer("n", n), integer("offset", offset), integer("stride", stride)
-    if not 0 <= n <= _MOST:
-        raise Invalid(f"n: {n}: expected 0 to 2^62")
-    if not 0 <= offset <= n:
-        raise Invalid(f"offset: {offset}: expected 0 to n, which is {n}")
-    if stride < 1:
-        raise Invalid(f"stride: {stride}: expected at least 1")
-    most = -((offset - n) // stride)
-    count = most if count is None else integer("count", count)
-    if not 0 <= count <= most:
-        raise Invalid(f"count: {count}: expected 0 to {most}, the values of n {n} from offset {offset} with stride {stride}")
-    return n, offset, count, stride
+    if not is_compiling():
+        n, offset, stride = integer("n", n), integer("offset", offset), integer("stride", stride)
+        count = None if count is None else integer("count", count)
+    return n, offset, fill.check_part(n, offset, count, stride), stride
 
 
 def index(
@@ -167,8 +162,8 @@ def index(
     for a position out of range.
     """
     dispatches = must_dispatch()
+    _check_tensor("positions", positions)
     if not is_compiling():
-        _check_tensor("positions", positions)
         n, inverse = u64("n", n), flag("inverse", inverse)
     if positions.dtype.is_floating_point or positions.dtype.is_complex or positions.dtype is torch.bool:
         raise Invalid(f"positions: {positions.dtype}: expected integers")
@@ -235,20 +230,19 @@ def shuffle(
               tensor may then not need a gradient
     The other arguments and the errors are those of randperm(). With torch 2.0 it is differentiable.
     """
-    if not is_compiling():
+    if not is_compiling():  # which traces no such checks in a gradient, and the operator makes its own
         _check_tensor("tensor", tensor)
-        if tensor.dim() == 0:
-            raise Invalid("tensor: shape (): expected at least one dimension")
         inverse = flag("inverse", inverse)
-    needs_gradient = tensor.requires_grad and _grad_enabled()
+    if tensor.dim() == 0:
+        raise Invalid("tensor: shape (): expected at least one dimension")
+    needs_gradient = _needs_gradient(tensor)
     if out is None:
         if needs_gradient:
             return _differentiable(tensor, seed, epoch, inverse, algorithm)
         return _shuffled(tensor, seed, epoch, inverse, algorithm)
-    if not is_compiling():
-        _check_out(out, tuple(tensor.shape), tensor.dtype, tensor.device)
-        if needs_gradient:
-            raise Invalid("out: the tensor requires a gradient: expected None, or torch.no_grad()")
+    _check_out(out, tuple(tensor.shape), tensor.dtype, tensor.device)
+    if needs_gradient:
+        raise Invalid("out: the tensor requires a gradient: expected None, or torch.no_grad()")
     is_followed = not is_compiling() and _is_followed(out)
     _write_shuffle(out, tensor, seed, epoch, inverse, algorithm)
     if is_followed:
@@ -315,12 +309,14 @@ def _draw(
     offset: Any,
 ) -> Any:
     dispatches = must_dispatch()
-    if dispatches and is_compiling():
-        ops.numbers(tensor, law, first, second, signed("seed", seed), signed("stream", stream), offset)
-        return tensor
-    first, second = _number(names[0], first), _number(names[1], second)
-    if law != "uniform" or allowed is not fill.UNIFORMS:
-        fill.check_law(law, first, second)
+    compiles = dispatches and is_compiling()
+    if compiles:
+        if allowed is not fill.UNIFORMS:
+            fill.check_method(law)  # the operator checks the rest
+    else:
+        first, second = _number(names[0], first), _number(names[1], second)
+        if law != "uniform" or allowed is not fill.UNIFORMS:
+            fill.check_law(law, first, second)
     if dispatches or not is_plain(tensor) or tensor.dtype not in allowed or tensor.layout is not _STRIDED or not (
         tensor.is_cpu or tensor.is_cuda
     ):
@@ -328,8 +324,8 @@ def _draw(
         fill.named(tensor.dtype, allowed)
     if tensor.requires_grad and _grad_enabled():
         tensor.zero_()  # torch refuses a leaf, and records that the values have no gradient
-    is_followed = _is_followed(tensor, "tensor")
-    if type(offset) is not int or not 0 <= offset <= _MOST:
+    is_followed = not compiles and _is_followed(tensor, "tensor")
+    if not compiles and (type(offset) is not int or not 0 <= offset <= _MOST):
         offset = u64("offset", offset)
     if dispatches or not is_plain(tensor):
         ops.numbers(tensor, law, first, second, signed("seed", seed), signed("stream", stream), offset)

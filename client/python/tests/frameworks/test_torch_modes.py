@@ -81,6 +81,53 @@ def test_a_compiled_function_has_its_gradient():
     assert torch.equal(rows.grad, expected)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_compiled_numbers_have_no_gradient(backend):
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda w: (shuftorch.normal_(w * 2, seed=7) * w).sum(), fullgraph=True, backend=backend)
+    weights = torch.ones(3, requires_grad=True)
+    compiled(weights).backward()
+    assert torch.equal(weights.grad, shuftorch.normal_(torch.empty(3), seed=7))
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+        torch.compile(lambda w: shuftorch.normal_(w, seed=7), backend=backend)(weights)
+    assert (weights == 1).all()
+
+
+def longs(count):
+    return torch.zeros(count, dtype=torch.int64)
+
+
+@pytest.mark.parametrize(
+    "call, tensor, message",
+    [
+        (lambda x: shuftorch.shuffle(x, seed=7, out=torch.empty(2)), torch.ones(100), r"out: torch.float32, shape \(2,\): exp"),
+        (lambda x: shuftorch.shuffle(x, seed=7, out=torch.empty(9).half()), torch.ones(9), "out: torch.float16, shape"),
+        (lambda x: shuftorch.shuffle(x, seed=7, out=torch.empty(9)), torch.ones(9, requires_grad=True), "out: the tensor requires"),
+        (lambda x: shuftorch.shuffle(x, seed=7), torch.tensor(1.0), r"tensor: shape \(\): expected at least one dimension"),
+        (lambda x: shuftorch.randperm(10, seed=7, out=x), longs(4), r"out: torch.int64, shape \(4,\): expected"),
+        (lambda x: shuftorch.randperm(10, seed=7, out=x), torch.zeros(10), "dtype: torch.float32: expected one of"),
+        (lambda x: shuftorch.randperm(10, seed=7, out=x, count=4, offset=7), longs(4), "count: 4: expected 0 to 3"),
+        (lambda x: x + shuftorch.randperm(-4, seed=7), longs(4), "n: -4: expected 0 to"),
+        (lambda x: x + shuftorch.randperm(4, seed=7, stride=0), longs(4), "stride: 0: expected at least 1"),
+        (lambda x: shuftorch.normal_(x, seed=7, method="uniform"), torch.zeros(3), "method: 'uniform': expected one of table"),
+        (lambda x: shuftorch.normal_(x, seed=7, method="zig"), torch.zeros(3), "method: 'zig': expected one of table"),
+        (lambda x: shuftorch.normal_(x, 0.0, 0.0, seed=7), torch.zeros(3), "mean: 0.0, std: 0.0: expected"),
+        (lambda x: shuftorch.normal_(x, seed=7, offset=-1), torch.zeros(3), "offset: -1: expected 0 to"),
+        (lambda x: shuftorch.normal_(x, seed=7), longs(3), "dtype: torch.int64: expected one of float64"),
+        (lambda x: shuftorch.uniform_(x, seed=7), torch.zeros(3).half(), "dtype: torch.float16: expected one of float64, float32"),
+        (lambda x: shuftorch.index(x, -1, seed=7), longs(3), "n: -1: expected 1 to"),
+    ],
+)  # fmt: skip
+def test_compiled_functions_refuse_wrong_arguments(call, tensor, message):
+    """They do so in the same words as the functions themselves."""
+    torch._dynamo.reset()
+    with pytest.raises(shufd.Invalid, match=f"^{message}"):
+        torch.compile(call, backend="aot_eager")(tensor)
+    torch._dynamo.reset()
+    with pytest.raises(Exception):
+        torch.compile(call, backend="aot_eager", fullgraph=True)(tensor)
+
+
 def test_a_generator_ends_a_graph():
     torch._dynamo.reset()
     generator = shuftorch.Generator(7)
@@ -141,7 +188,7 @@ def test_the_default_device():
 @pytest.mark.parametrize(
     "operator, arguments",
     [
-        ("order", (torch.empty(5, dtype=torch.int64), 10, 7, 3, 2, 1, "primefold")),
+        ("order", (torch.empty(5, dtype=torch.int64), 10, 7, 3, 2, 5, 1, "primefold")),
         ("numbers", (torch.empty(5), "table", 0.0, 1.0, 7, 0, 0)),
         ("shuffle", (torch.empty(5), torch.ones(5), 7, 3, False, "lcg")),
         ("look_up", (torch.empty(5, dtype=torch.int64), torch.arange(5), 10, 7, 3, True)),
@@ -149,6 +196,25 @@ def test_the_default_device():
 )
 def test_operators_pass_the_checks_of_torch(operator, arguments):
     torch.library.opcheck(getattr(torch.ops.shufd, operator).default, arguments)
+
+
+@pytest.mark.parametrize(
+    "operator, arguments, message",
+    [
+        ("order", (longs(4), 10, 7, 3, 0, 10, 1, "primefold"), r"out: torch.int64, shape \(4,\), cpu: expected shape \(10,\)"),
+        ("order", (torch.empty(10), 10, 7, 3, 0, 10, 1, "primefold"), "dtype: torch.float32: expected one of"),
+        ("order", (longs(10), 5, 7, 3, 0, 10, 1, "lcg"), "count: 10: expected 0 to 5"),
+        ("numbers", (torch.empty(5).half(), "uniform", 0.0, 1.0, 7, 0, 0), "dtype: torch.float16: expected one of"),
+        ("numbers", (torch.empty(5), "zig", 0.0, 1.0, 7, 0, 0), "method: 'zig': expected one of"),
+        ("shuffle", (torch.empty(4), torch.ones(5), 7, 3, False, "lcg"), r"out: torch.float32, shape \(4,\), cpu: expected"),
+        ("shuffle", (torch.empty(5).half(), torch.ones(5), 7, 3, False, "lcg"), "out: torch.float16, shape"),
+        ("look_up", (longs(4), torch.arange(5), 10, 7, 3, True), r"out: torch.int64, shape \(4,\), cpu: expected"),
+        ("look_up", (torch.empty(5), torch.arange(5), 10, 7, 3, True), "out: torch.float32, .*: expected torch.int64"),
+    ],
+)
+def test_operators_refuse_tensors_of_another_size_or_type(operator, arguments, message):
+    with pytest.raises(shufd.Invalid, match=f"^{message}"):
+        getattr(torch.ops.shufd, operator)(*arguments)
 
 
 # ---- torch.jit.trace ----
