@@ -138,6 +138,7 @@ is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", _none)
 _modes = getattr(torch._C, "_len_torch_dispatch_stack", _none)
 _transform = getattr(_functorch, "peek_interpreter_stack", _none)
 _trace = getattr(torch._C, "_get_tracing_state", _none)
+_forward_ad: Any = getattr(torch.autograd, "forward_ad", None)
 
 
 def must_dispatch() -> bool:
@@ -154,6 +155,13 @@ def must_dispatch() -> bool:
 def is_traced() -> bool:
     """Whether torch.jit.trace() records the calls."""
     return _trace() is not None
+
+
+def has_tangent(tensor: Any) -> bool:
+    """Whether forward-mode differentiation follows a tensor, or may follow it under torch.compile and torch.func."""
+    if _forward_ad is None or _forward_ad._current_level < 0:
+        return False
+    return is_compiling() or _transform() is not None or _forward_ad.unpack_dual(tensor).tangent is not None
 
 
 def _check_transforms() -> None:

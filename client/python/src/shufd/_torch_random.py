@@ -11,7 +11,7 @@ import torch
 from . import _torch_fill as fill
 from ._arguments import flag, integer, real, shown, u64
 from ._errors import Invalid
-from ._torch_ops import is_compiling, is_plain, must_dispatch, ops, signed
+from ._torch_ops import has_tangent, is_compiling, is_plain, must_dispatch, ops, signed
 
 _MOST = fill.MOST
 _empty = torch.empty
@@ -73,8 +73,8 @@ def _check_out(out: Any, shape: tuple[int, ...], dtype: Any, device: Any) -> Non
 
 
 def _needs_gradient(tensor: Any) -> bool:
-    """Whether autograd follows a tensor."""
-    return bool(tensor.requires_grad and _grad_enabled())
+    """Whether autograd follows a tensor, backwards or forwards."""
+    return (tensor.requires_grad and _grad_enabled()) or has_tangent(tensor)
 
 
 def _made(count: int, dtype: Any, device: Any) -> Any:
@@ -194,9 +194,22 @@ class _Shuffle(torch.autograd.Function):
         return shuffle(gradient, seed=seed, epoch=epoch, inverse=not inverse, algorithm=algorithm), None, None, None, None
 
 
+class _ShuffleForwards(_Shuffle):
+    """The tangent of a shuffle is the shuffle of the tangent. torch.compile takes no class that has this method."""
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Any, *_: Any) -> Any:
+        seed, epoch, inverse, algorithm = ctx.arguments
+        return shuffle(tangent, seed=seed, epoch=epoch, inverse=inverse, algorithm=algorithm)
+
+
 def _differentiable(tensor: Any, seed: Any, epoch: Any, inverse: bool, algorithm: str) -> Any:
     if not hasattr(torch.autograd.Function, "setup_context"):
         raise Invalid(f"tensor: requires a gradient: expected one that does not with torch {torch.__version__}, or torch 2.0")
+    if has_tangent(tensor):
+        if is_compiling():
+            raise Invalid("tensor: has a tangent of forward-mode differentiation: expected one without under torch.compile")
+        return _ShuffleForwards.apply(tensor, seed, epoch, inverse, algorithm)
     return _Shuffle.apply(tensor, seed, epoch, inverse, algorithm)
 
 
@@ -322,8 +335,8 @@ def _draw(
     ):
         _check_tensor("tensor", tensor)
         fill.named(tensor.dtype, allowed)
-    if tensor.requires_grad and _grad_enabled():
-        tensor.zero_()  # torch refuses a leaf, and records that the values have no gradient
+    if (tensor.requires_grad and _grad_enabled()) or has_tangent(tensor):
+        tensor.zero_()  # torch refuses a leaf, and records that the values have no gradient and no tangent
     is_followed = not compiles and _is_followed(tensor, "tensor")
     if not compiles and (type(offset) is not int or not 0 <= offset <= _MOST):
         offset = u64("offset", offset)

@@ -270,6 +270,62 @@ def test_grad_of_torch_func():
     )
 
 
+def test_tangents():
+    rows, tangent = torch.arange(4.0), torch.tensor([10.0, 20.0, 30.0, 40.0])
+    for inverse in (False, True):
+        values, moved = torch.func.jvp(lambda x: shuftorch.shuffle(x, seed=7, inverse=inverse), (rows,), (tangent,))
+        assert torch.equal(values, shuftorch.shuffle(rows, seed=7, inverse=inverse))
+        assert torch.equal(moved, shuftorch.shuffle(tangent, seed=7, inverse=inverse))
+    zero = torch.func.jvp(lambda x: shuftorch.normal_(x * 1, seed=7), (rows,), (tangent,))[1]
+    assert (zero == 0).all()
+    weights = torch.tensor([1.0, 2.0, 3.0, 5.0])
+
+    def loss(x):
+        return (shuftorch.shuffle(x, seed=7) ** 2 * weights).sum()
+
+    curvature = 2 * shuftorch.shuffle(weights, seed=7, inverse=True)
+    assert torch.equal(torch.func.jvp(torch.func.grad(loss), (rows,), (tangent,))[1], curvature * tangent)
+    forwards = torch.func.grad(lambda x: torch.func.jvp(loss, (x,), (tangent,))[1])
+    assert torch.equal(forwards(rows), curvature * tangent)
+    double = torch.arange(6.0, dtype=torch.float64).reshape(3, 2).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: shuftorch.shuffle(x, seed=7), double, check_forward_ad=True)
+
+
+def test_dual_tensors():
+    from torch.autograd import forward_ad
+
+    rows, tangent = torch.arange(4.0), torch.tensor([10.0, 20.0, 30.0, 40.0])
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(rows, tangent.clone())
+        shuffled = forward_ad.unpack_dual(shuftorch.shuffle(dual, seed=7))
+        assert torch.equal(shuffled.tangent, shuftorch.shuffle(tangent, seed=7))
+        for arguments in ({"tensor": dual, "out": torch.empty(4)}, {"tensor": rows, "out": dual}):
+            with pytest.raises(shufd.Invalid, match="^out: .*requires a gradient"):
+                shuftorch.shuffle(**arguments, seed=7)
+        for fill in (shuftorch.normal_, shuftorch.uniform_):
+            dual = forward_ad.make_dual(torch.zeros(4), tangent.clone())
+            assert (forward_ad.unpack_dual(fill(dual, seed=7)).tangent == 0).all()
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_tangents_of_compiled_functions(backend):
+    """A shuffle with a tangent ends a graph."""
+    torch._dynamo.reset()
+    rows, tangent = torch.arange(4.0), torch.tensor([10.0, 20.0, 30.0, 40.0])
+
+    def of_shuffle(rows, tangent):
+        return torch.func.jvp(lambda x: shuftorch.shuffle(x, seed=7), (rows,), (tangent,))[1]
+
+    def of_numbers(rows, tangent):
+        return torch.func.jvp(lambda x: shuftorch.normal_(x * 1, seed=7), (rows,), (tangent,))[1]
+
+    assert torch.equal(torch.compile(of_shuffle, backend=backend)(rows, tangent), shuftorch.shuffle(tangent, seed=7))
+    assert (torch.compile(of_numbers, backend=backend, fullgraph=True)(rows, tangent) == 0).all()
+    torch._dynamo.reset()
+    with pytest.raises(Exception):
+        torch.compile(of_shuffle, backend=backend, fullgraph=True)(rows, tangent)
+
+
 # ---- Other tensors ----
 
 
