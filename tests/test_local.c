@@ -137,7 +137,8 @@ static shuf_status shuffle(const shuf_records *records, const void *in, void *ou
     const shuf_status status = shuf_cuda_workspace(&request, &room);
     if (status)
         return status;
-    void *workspace = room ? gpu_alloc(room) : NULL;
+    room += 1 << 20; /* more than needed does not matter */
+    void *workspace = gpu_alloc(room);
     const shuf_status queued = shuf_cuda_shuffle(records, in, out, bytes, workspace, room, NULL);
     uint8_t waits;
     if (!queued)
@@ -503,6 +504,9 @@ static void bad_pointers_are_refused(void **state)
     expect_refusal(shuf_host_index(&request.permutation, SHUF_FORWARD, 1, array, 1, array), "8");
     const shuf_permutation counted = {.algorithm = "philox24", .n = 9};
     expect_refusal(shuf_host_index(&counted, SHUF_FORWARD, 1, array, 1, array), "primefold");
+    expect_refusal(shuf_host_fill(&request, 1, (uint8_t *)array + 1, sizeof array - 8),
+                   "multiple of 4");
+    expect_refusal(shuf_host_fill(&request, UINT32_MAX, array, sizeof array), "threads");
     check(shuf_host_fingerprint(NULL, 4, 0, 1, &sum));
     assert_int_equal(sum, 0);
 }
@@ -522,6 +526,10 @@ static void bad_device_memory_is_refused(void **state)
     expect_refusal(shuf_cuda_fill(&request, host, sizeof host, NULL, 0, NULL), "host");
     expect_refusal(shuf_cuda_fill(&request, device + 8, 64, NULL, 0, NULL), "multiple of 16");
     expect_refusal(shuf_cuda_fill(&scan, device, 1 << 16, NULL, 0, NULL), "workspace of 0 bytes");
+    expect_refusal(shuf_cuda_fill(&scan, device, 1 << 16, device, 1 << 16, NULL), "overlap");
+    expect_refusal(shuf_cuda_index(&request.permutation, SHUF_FORWARD, SHUF_U64, device, 8,
+                                   device + 16, NULL),
+                   "overlap");
     expect_refusal(shuf_cuda_workspace(&ranks, &room), "daemon");
     expect_refusal(shuf_cuda_workspace(&large, &room), "philox24");
     expect_refusal(

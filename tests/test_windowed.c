@@ -30,7 +30,8 @@ static struct shuf__computation random_computation(void)
     struct shuf__computation c = {.request = {.kind = SHUF__PERMUTATION}};
     struct shuf__permutation *p = &c.request.permutation;
     p->n = 2 + random_records(UINT64_C(1) << (random_below(2) ? 62 : 34));
-    const uint64_t chunks = 2 + random_below(p->n < 5000 ? p->n - 1 : 5000);
+    const uint64_t most = p->n < 5000 || random_below(4) == 0 ? p->n - 1 : 5000;
+    const uint64_t chunks = 2 + random_below(most);
     p->chunk = (p->n - 1) / chunks + 1;
     const uint64_t all = (p->n - 1) / p->chunk + 1;
     p->window = all > 1 ? 1 + random_below(all - 1) : 1;

@@ -2,8 +2,10 @@
 """shufd.local: the golden tables and the daemon's values in this process, out=, threads, fork and Ctrl-C."""
 
 import os
+import pathlib
 import pickle
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -287,8 +289,19 @@ def test_results_that_do_not_fit():
     ):
         with pytest.raises(shufd.OutOfMemory, match="^result: [0-9]+ bytes: they do not fit the memory of this process"):
             call()
-    with pytest.raises(shufd.IOFailure, match="thread"):
+
+
+def test_threads_that_do_not_start():
+    with pytest.raises(shufd.Invalid, match="^threads 1000000: expected at most 65536$"):
         local.permute(10**6, 7, threads=10**6)
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(pathlib.Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + 2**32, before[1]))  # 5000 stacks need more
+    try:
+        with pytest.raises(shufd.IOFailure, match="^threads 5000: "):
+            local.permute(10**6, 7, threads=5000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def test_an_array_with_a_mask_is_refused():

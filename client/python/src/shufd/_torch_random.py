@@ -138,7 +138,7 @@ def randperm(
         return out
     fill.order(out, n, seed, epoch, offset, stride, algorithm)
     if is_followed:
-        _changed([out])
+        _changed(out)
     return out
 
 
@@ -259,7 +259,7 @@ def shuffle(
     is_followed = not is_compiling() and _is_followed(out)
     _write_shuffle(out, tensor, seed, epoch, inverse, algorithm)
     if is_followed:
-        _changed([out])
+        _changed(out)
     return out
 
 
@@ -345,5 +345,5 @@ def _draw(
         return tensor
     fill.numbers(tensor, law, first, second, seed, stream, offset)
     if is_followed:
-        _changed([tensor])
+        _changed(tensor)
     return tensor
