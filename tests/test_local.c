@@ -526,10 +526,10 @@ static void bad_device_memory_is_refused(void **state)
     expect_refusal(shuf_cuda_fill(&request, host, sizeof host, NULL, 0, NULL), "host");
     expect_refusal(shuf_cuda_fill(&request, device + 8, 64, NULL, 0, NULL), "multiple of 16");
     expect_refusal(shuf_cuda_fill(&scan, device, 1 << 16, NULL, 0, NULL), "workspace of 0 bytes");
-    expect_refusal(shuf_cuda_fill(&scan, device, 1 << 16, device, 1 << 16, NULL), "overlap");
-    expect_refusal(shuf_cuda_index(&request.permutation, SHUF_FORWARD, SHUF_U64, device, 8,
-                                   device + 16, NULL),
-                   "overlap");
+    expect_refusal(shuf_cuda_fill(&scan, device, 1 << 16, device, 1 << 20, NULL), "overlap");
+    expect_refusal(
+        shuf_cuda_index(&request.permutation, SHUF_FORWARD, SHUF_U64, device, 8, device + 16, NULL),
+        "overlap");
     expect_refusal(shuf_cuda_workspace(&ranks, &room), "daemon");
     expect_refusal(shuf_cuda_workspace(&large, &room), "philox24");
     expect_refusal(
