@@ -208,11 +208,11 @@ SHUF_API shuf_status shuf_shuffle_each(shuf *handle, const shuf_records *records
  * any order and may repeat. `out` may be the same array as `at`, but must not overlap it otherwise.
  * On failure the contents of `out` are undefined. A `count` of 0 sends no request; a `count` above
  * SHUF_LOOKUPS is split into several requests with the same algorithm. Only algorithm, n, seed,
- * key, epoch, chunk and window of the permutation may be set. Fails with SHUF_INVALID for a view, a dtype, epochs > 1
- * or a fingerprint, and for an at[i] out of range (then it sends no request). With philox24 or lcg
- * it also fails with SHUF_INVALID for an n above 2^36 that is not a power of two. Fails also as
- * shuf_connect(), and with SHUF_BUSY or SHUF_NO_MEMORY. The inline C functions of shuf/primefold.h
- * compute the same values without a daemon; thread-safe. */
+ * key, epoch, chunk and window of the permutation may be set. Fails with SHUF_INVALID for a view, a
+ * dtype, epochs > 1 or a fingerprint, and for an at[i] out of range (then it sends no request).
+ * With philox24 or lcg it also fails with SHUF_INVALID for an n above 2^36 that is not a power of
+ * two. Fails also as shuf_connect(), and with SHUF_BUSY or SHUF_NO_MEMORY. The inline C functions
+ * of shuf/primefold.h compute the same values without a daemon; thread-safe. */
 enum { SHUF_LOOKUPS = 8000 };
 SHUF_API shuf_status shuf_index(shuf *handle, const shuf_permutation *permutation,
                                 shuf_direction direction, const uint64_t *at, size_t count,

@@ -13,7 +13,7 @@
 namespace shuf
 {
 
-/* What the keys of the rows of a launch depend on. `epoch` is that of the first row. */
+/* The keys of the rows of a launch depend on this. `epoch` is that of the first row. */
 struct RowKeys {
     shuf_primefold_shape shape;
     shuf_key key;

@@ -16,7 +16,7 @@ from ._torch_ops import is_traced
 from ._torch_random import normal_, randperm, uniform_
 from .random import Stream, kind_of
 
-_ORDERS = ("randperm", 1)  # the kind of permutations, of which each uses a draw
+_ORDERS = ("randperm", 1)  # the kind of permutations; each uses a draw
 _KINDS = {"": (1,), "uniform": (2, 4), "table": (2,), "box-muller": (2, 4), "randperm": (1,)}  # numbers of a draw
 
 _FIELDS = ("seed", "stream", "draw", "used", "method", "numbers_of_draw", "spawned")

@@ -29,7 +29,7 @@ def _check_alike(out: Any, other: Any) -> None:
     )  # fmt: skip
 
 
-# ---- What the operators require of their tensors. Callers may be any code, and a kernel would write past the end. --------
+# ---- Checks of the operators: callers may be any code, and a kernel would write past the end. -----------------------
 
 
 def _check_order(out: Any, n: int, seed: int, epoch: int, offset: int, count: int, stride: int, algorithm: str) -> None:

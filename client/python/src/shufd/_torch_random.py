@@ -23,13 +23,13 @@ _grad_enabled, _STRIDED = torch.is_grad_enabled, torch.strided
 
 def _increment_version() -> Callable[[Any], Any]:
     """A function that tells autograd about a change of a tensor that no operator has made."""
-    fast = getattr(torch._C, "_increment_version", None)
+    fast: Any = getattr(torch._C, "_increment_version", None)
     if fast is None:  # before torch 2.1: an operator on no value of the same memory
         return lambda tensor: tensor.detach().reshape(-1)[:0].zero_()
-    try:  # torch 2.6 and later take a list
+    try:
         fast([])
-    except TypeError:
-        return fast
+    except TypeError:  # before torch 2.6: a single tensor
+        return lambda tensor: fast(tensor)
     return lambda tensor: fast([tensor])
 
 

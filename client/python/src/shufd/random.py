@@ -13,7 +13,7 @@ import ctypes
 import hashlib
 import struct
 import threading
-from typing import Any, Callable, TypeVar, cast
+from typing import Any, Callable, cast
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from ._shuf import ffi, lib
 
 _DRAWS = 2**60  # of a stream
 _OF_DRAW = 2  # 64-bit numbers of a draw
-_T = TypeVar("_T")
 
 
 def _child(kind: str, stream: int, number: int) -> int:
@@ -79,7 +78,7 @@ class Stream:
     def _move(self, draws: int) -> None:
         self._draw, self._used = _place("draw", self.draw + draws, _DRAWS), 0
 
-    def _turn(self, call: Callable[[], _T]) -> _T:
+    def _turn(self, call: Callable[[], Any]) -> Any:
         """call(), while other threads wait. A signal handler cannot wait for the call that it interrupts. Python lets no
         exception of a handler between a lock and its `with`, so none leaves the stream locked."""
         with self._lock:
@@ -88,11 +87,11 @@ class Stream:
             with self._busy:
                 return call()
 
-    def _take(self, kind: tuple[str, int], count: int, call: Callable[[int], _T]) -> _T:
+    def _take(self, kind: tuple[str, int], count: int, call: Callable[[int], Any]) -> Any:
         """call(offset), for the offset of the next `count` numbers of a kind. The place moves if the call returns."""
         return self._turn(lambda: self._taken(kind, count, call))
 
-    def _taken(self, kind: tuple[str, int], count: int, call: Callable[[int], _T]) -> _T:
+    def _taken(self, kind: tuple[str, int], count: int, call: Callable[[int], Any]) -> Any:
         used = self._used if self._kind == kind else 0
         offset = (self._draw if used else self.draw) * kind[1] + used
         draw, used = divmod(offset + count, kind[1])
