@@ -560,6 +560,8 @@ def test_windows_of_a_daemon(client: shufd.Client) -> None:
 
 def test_chunks_of_windows() -> None:
     permutation = local.Permutation(10_000, 7, chunk=100, window=5)
+    with pytest.raises(shufd.Invalid, match=f"^offset: {permutation.n}: expected a position below n"):
+        permutation.chunks(permutation.n, 1)
     first = permutation.chunks(0, 500)
     assert len(first) == 5 and first[0] == permutation[0] // 100
     assert set(first.tolist()).isdisjoint(permutation.chunks(500, 500).tolist())

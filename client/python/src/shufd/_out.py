@@ -9,7 +9,7 @@ from typing import Any, Iterator
 
 import numpy as np
 
-
+from . import _interval
 from ._arguments import counted, integer, shown
 from ._errors import Invalid, OutOfMemory
 from ._in_process import check, workspace_bytes
@@ -114,6 +114,12 @@ def _workspace(request: Any) -> tuple[Any, int, int]:
     size = workspace_bytes(request)
     memory = cupy.cuda.alloc(max(1, size))
     return memory, int(memory.ptr) if size else 0, size
+
+
+def scale(out: Any, to: _interval.Interval) -> None:
+    """Turns uniform numbers of [0, 1) into those of an interval, on the device of the array."""
+    with contextlib.nullcontext() if isinstance(out, np.ndarray) else _stream_of(out):
+        _interval.scale(out, to)
 
 
 def fill(request: Any, out: Any, threads: int) -> None:

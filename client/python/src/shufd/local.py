@@ -180,7 +180,9 @@ class Permutation:
         which a reader first needs them. Chunk k has the records k * chunk to (k + 1) * chunk - 1. Only of a windowed order."""
         if self.chunk is None:
             raise Invalid("chunk: None: expected a windowed order")
-        numbers = self.range(offset, min(u64("count", count), self.n - u64("offset", offset))) // np.uint64(self.chunk)
+        if u64("offset", offset) >= self.n:
+            raise Invalid(f"offset: {offset}: expected a position below n, {self.n}")
+        numbers = self.range(offset, min(u64("count", count), self.n - offset)) // np.uint64(self.chunk)
         places = np.unique(numbers, return_index=True)[1]
         first_needed: npt.NDArray[np.uint64] = numbers[np.sort(places)]
         return first_needed
@@ -338,7 +340,7 @@ def _draw(
         source = generator
         source._take(kind_of(dtype, **law), count, lambda place: fill(source.seed, source.stream, place))
     if to is not None and count:
-        _interval.scale(result, to)
+        _out.scale(result, to)
     return result if shape or out is not None else result.item()
 
 
