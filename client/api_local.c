@@ -258,10 +258,8 @@ shuf_status shuf_cuda_index(const shuf_permutation *permutation, shuf_direction 
         refuse_compaction(&request, error) || count == 0)
         return error->status;
     const unsigned width = dtype == SHUF_U32 ? 4 : 8;
-    if (at != out && shuf__overlap(at, out, count * width))
-        return shuf__fail(error, SHUF_INVALID,
-                          "at and out overlap: expected the same array, or %zu number%s each",
-                          count, shuf__plural(count));
+    if (shuf__check_places(at, out, count, width, error))
+        return error->status;
     const struct shuf__cuda_library *cuda = shuf__cuda_library(error);
     return cuda ? cuda->look_up(&request, width, at, out, count, stream, error) : error->status;
 }

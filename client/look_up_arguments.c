@@ -75,6 +75,16 @@ shuf_status shuf__look_up_request(const shuf_permutation *permutation, shuf_dire
     return shuf__parse_index(&index, request, error);
 }
 
+shuf_status shuf__check_places(const void *at, const void *out, size_t count, unsigned width,
+                               struct shuf__error *error)
+{
+    return at == out || !shuf__overlap(at, out, count * width)
+               ? SHUF_OK
+               : shuf__fail(error, SHUF_INVALID,
+                            "at and out overlap: expected the same array, or %zu number%s each",
+                            count, shuf__plural(count));
+}
+
 shuf_status shuf__look_up_arguments(const shuf_permutation *permutation, shuf_direction direction,
                                     const uint64_t *at, size_t count, const uint64_t *out,
                                     struct shuf__request *request, struct shuf__error *error)
@@ -82,11 +92,8 @@ shuf_status shuf__look_up_arguments(const shuf_permutation *permutation, shuf_di
     if (count > 0 && (!at || !out))
         return shuf__fail(error, SHUF_INVALID, "%s NULL: expected %zu number%s", at ? "out" : "at",
                           count, shuf__plural(count));
-    if (at != out && shuf__overlap(at, out, count * sizeof *at))
-        return shuf__fail(error, SHUF_INVALID,
-                          "at and out overlap: expected the same array, or %zu number%s each",
-                          count, shuf__plural(count));
-    if (shuf__look_up_request(permutation, direction, request, error))
+    if (shuf__check_places(at, out, count, sizeof *at, error) ||
+        shuf__look_up_request(permutation, direction, request, error))
         return error->status;
     return shuf__look_up_make(request, at, count, error);
 }

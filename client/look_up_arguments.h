@@ -17,4 +17,8 @@ shuf_status shuf__look_up_arguments(const shuf_permutation *permutation, shuf_di
                                     const uint64_t *at, size_t count, const uint64_t *out,
                                     struct shuf__request *request, struct shuf__error *error);
 
+/* Checks that `at` and `out`, of `count` numbers of `width` bytes each, are one array or apart. */
+shuf_status shuf__check_places(const void *at, const void *out, size_t count, unsigned width,
+                               struct shuf__error *error);
+
 #endif

@@ -6,9 +6,9 @@
 #include "shuf/domain.h"
 #include "shuf/primefold.h"
 
-enum { EVALUATIONS_A_WINDOW = 1024 }; /* that its keys and the places of its chunks cost */
+enum { EVALUATIONS_A_WINDOW = 1024 }; /* as long as its keys and its list of chunks take */
 
-/* At most: the windows with values in a row. */
+/* The windows with values in a row, or up to two more. */
 static uint64_t windows_of_values(const struct shuf__permutation *p)
 {
     const uint64_t records = p->chunk * p->window; /* of a window: fewer than n */

@@ -135,7 +135,7 @@ cudaStream_t new_stream()
 }
 
 /* Even the first use of a kernel can be captured. A replay writes the same values again. This test
- * is the first one, so that it loads all kernels. */
+ * is the first one, and loads all kernels. */
 void a_graph_captures_and_replays(void **)
 {
     const cudaStream_t stream = new_stream();
