@@ -17,7 +17,6 @@ import json
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -81,7 +80,8 @@ def make_job(options):
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     use_gpu = torch.cuda.is_available() and torch.cuda.device_count() >= world
     device = torch.device(f"cuda:{rank}" if use_gpu else "cpu")
-    torch.distributed.init_process_group("nccl" if use_gpu else "gloo")
+    store = pathlib.Path(options.directory, f"run{options.run}.store").as_uri()  # the ranks find each other by it
+    torch.distributed.init_process_group("nccl" if use_gpu else "gloo", init_method=store, rank=rank, world_size=world)
     torch.set_num_threads(1)
     model = torch.nn.Linear(3, 1).to(device)
     torch.nn.init.zeros_(model.weight)
@@ -166,15 +166,11 @@ def train(options):
 
 
 def start(options, run, world):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     return [
         subprocess.Popen(
             [sys.executable, __file__, *sys.argv[1:], "--directory", options.directory, "--run", str(run)],
-            env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1",
-                 "MASTER_PORT": str(port)},
-        )  # fmt: skip
+            env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(world)},
+        )
         for rank in range(world)
     ]
 

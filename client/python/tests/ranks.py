@@ -6,7 +6,6 @@ import datetime
 import math
 import multiprocessing
 import os
-import socket
 import traceback
 from unittest import mock
 
@@ -16,6 +15,7 @@ import torch.distributed as dist
 
 import shufd
 import shufd.torch
+from conftest import free_port
 from shufd import _agreement, _global_shuffle, _move, _moves, _process_group, _store_gather
 
 _groups = {}  # of the first ranks, by their number
@@ -221,9 +221,7 @@ class Job:
     def __init__(self, world):
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["ranks"])
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         self.connections, self.processes = [], []
         for rank in range(world):
             here, there = context.Pipe()

@@ -4,7 +4,6 @@
 import contextlib
 import os
 import pathlib
-import socket
 import subprocess
 import sys
 
@@ -16,7 +15,7 @@ if not torch.cuda.is_available() or torch.cuda.device_count() < 2:
     pytest.skip("needs two GPUs", allow_module_level=True)
 
 import shufd
-from conftest import Daemon, await_value
+from conftest import Daemon, await_value, free_port
 
 CASES = pathlib.Path(__file__).parent / "nccl_cases.py"
 FAULT = pathlib.Path(__file__).parent / "nccl_fault.py"
@@ -72,9 +71,7 @@ def test_cases(world, tmp_path):
 @contextlib.contextmanager
 def faulty_ranks(sockets, how):
     """The two processes of nccl_fault.py."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     ranks = []
     try:
         for rank in range(2):

@@ -5,7 +5,6 @@ import datetime
 import gc
 import os
 import signal
-import socket
 import threading
 import time
 import types
@@ -18,6 +17,7 @@ dist = torch.distributed
 if not dist.is_available():
     pytest.skip("this torch has no distributed package", allow_module_level=True)
 
+from conftest import free_port
 from shufd import _errors, _process_group, _store_gather
 
 WORLD, WAIT_S = 4, 60
@@ -46,9 +46,7 @@ def run_threads(work, world=WORLD):
 @pytest.fixture
 def stores():
     """A server in memory with a connection for each rank. A read waits for a second."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     wait = datetime.timedelta(seconds=1)
     server = dist.TCPStore("127.0.0.1", port, None, True, datetime.timedelta(seconds=60), False)
     clients = [dist.TCPStore("127.0.0.1", port, None, False, datetime.timedelta(seconds=60), False) for _ in range(WORLD)]
@@ -184,9 +182,7 @@ def test_ranks_wait_for_the_last_one_before_they_end(stores):
 
 
 def test_store_and_timeout_of_a_group():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     dist.init_process_group(
         "gloo", init_method=f"tcp://127.0.0.1:{port}", rank=0, world_size=1, timeout=datetime.timedelta(seconds=50)
     )

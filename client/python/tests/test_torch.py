@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch")
 
 import shufd
 import shufd.torch
-from conftest import LAUNCHERS, Daemon, await_value, lease_count, skip_fork_under_asan
+from conftest import LAUNCHERS, Daemon, await_value, free_port, lease_count, skip_fork_under_asan
 from shufd import _verify
 
 TorchSampler = torch.utils.data.distributed.DistributedSampler
@@ -1237,9 +1237,7 @@ def test_verify(daemon, seeds):
 
     if not torch.distributed.is_available():
         pytest.skip("this torch has no distributed package")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     context = multiprocessing.get_context("spawn")
     out = context.Queue()
     ranks = [

@@ -5,12 +5,11 @@ import itertools
 import json
 import multiprocessing
 import pathlib
-import socket
 import tempfile
 
 import pytest
 
-from conftest import skip_without
+from conftest import free_port, skip_without
 
 skip_without("accelerate", "lightning", "torch", "transformers")
 
@@ -28,9 +27,7 @@ RANKS.set_forkserver_preload(["accelerate", "lightning", "lightning.fabric", "sh
 def run(daemon, *programs, world=2):
     """Runs programs of programs.py, one after the other in the same ranks. The results of each, a list of those of the
     ranks; and what all wrote to stderr."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     common = {"WORLD_SIZE": str(world), "LOCAL_WORLD_SIZE": str(world), "NODE_RANK": "0", "GROUP_RANK": "0",
               "TORCHELASTIC_RUN_ID": "test", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
               "ACCELERATE_USE_CPU": "true", "SHUFD_SOCKET": daemon.socket}  # fmt: skip
