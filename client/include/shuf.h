@@ -42,6 +42,7 @@
 #include "shuf_daemon.h"
 #include "shuf_handle.h"
 #include "shuf_local.h"
+#include "shuf_mixture.h"
 #include "shuf_request.h"
 #include "shuf_status.h"
 

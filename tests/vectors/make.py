@@ -274,6 +274,97 @@ def windowed_at(n, chunk, window, seed, epoch, position):
     raise AssertionError
 
 
+# ---- Mixtures -----------------------------------------------------------------------
+
+
+def mixture_key(seed, number, use):
+    words = philox4x64((number, use, 7, 0), (seed & M64, 0))
+    return words[0] | words[1] << 64
+
+
+def mixture_tree(weights):
+    """A tree of nested pairs. `weights` has (source, weight); a leaf is a source."""
+    nodes = [(weight, number, source) for number, (source, weight) in enumerate(weights)]
+    number = len(nodes)
+    while len(nodes) > 1:
+        nodes.sort(key=lambda node: node[:2])
+        (v, _, left), (u, _, right) = nodes[:2]
+        nodes[:2] = [(v + u, number, (v, u, left, right))]
+        number += 1
+    return nodes[0][2]
+
+
+def mixture_shares(tree, n, shares):
+    """Adds source: draws to a dictionary whose order is that of the slots."""
+    if isinstance(tree, tuple):
+        v, u, left, right = tree
+        share = (2 * n * v + v + u) // (2 * (v + u))
+        mixture_shares(left, share, shares)
+        mixture_shares(right, n - share, shares)
+    else:
+        shares[tree] = n
+    return shares
+
+
+class Mixture:
+    """sources: (n, epochs, chunk, window) with None for what is not there; stages: (first, weights)."""
+
+    def __init__(self, sources, stages, block, seed):
+        self.sources, self.seed, self.block, self.stages = sources, seed, block, []
+        drawn, ends, begin = [0] * len(sources), [first for first, _ in stages[1:]] + [1 << 62], 0
+        for (_, weights), end in zip(stages, ends):
+            while begin < end:
+                active = [
+                    (i, w) for i, w in enumerate(weights)
+                    if w and (sources[i][1] is None or drawn[i] < sources[i][0] * sources[i][1])
+                ]  # fmt: skip
+                if not active:
+                    break
+                tree = mixture_tree(active)
+                length = self.length_of(tree, drawn, end - begin)
+                self.stages.append((begin, length, tree, list(drawn)))
+                for i, count in mixture_shares(tree, length, {}).items():
+                    drawn[i] += count
+                begin += length
+        self.length = begin
+
+    def length_of(self, tree, drawn, most):
+        """By halving: the most positions with which no source passes its end."""
+
+        def fits(n):
+            return all(
+                self.sources[i][1] is None or drawn[i] + count <= self.sources[i][0] * self.sources[i][1]
+                for i, count in mixture_shares(tree, n, {}).items()
+            )
+
+        low, high = 0, most
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if fits(middle) else (low, middle - 1)
+        return low
+
+    def place(self, position):
+        begin, length, tree, drawn = [s for s in self.stages if s[0] <= position][-1]
+        inside = position - begin
+        first = inside - inside % self.block
+        slots = min(self.block, length - first)
+        slot = primefold_at(slots, mixture_key(self.seed, 0, 1), begin + first, inside - first)
+        before, after = mixture_shares(tree, first, {}), mixture_shares(tree, first + slots, {})
+        for source in before:
+            count = after[source] - before[source]
+            if slot < count:
+                break
+            slot -= count
+        n, _, chunk, window = self.sources[source]
+        epoch, at = divmod(drawn[source] + before[source] + slot, n)
+        key = mixture_key(self.seed, source, 0)
+        if chunk and window < -(-n // chunk):
+            record = windowed_at(n, chunk, window, key, epoch, at)
+        else:
+            record = primefold_at(n, key, epoch, at)
+        return source, epoch, record
+
+
 ALGORITHMS = ("primefold", "philox24", "lcg")
 
 
@@ -960,8 +1051,41 @@ def odd_places(n, chunk, window, seed, epoch):
     return places
 
 
+# (sources, stages, block, seed): sources that end, stages, windows, weights far apart, one source, 300 sources.
+MIXTURES = [
+    ([(10, None, None, None)], [(0, [1])], 4, 7),
+    ([(100, None, None, None), (7, None, None, None), (3, None, None, None)], [(0, [7, 2, 1])], 16, 7),
+    ([(50, 1, None, None), (9, 2, None, None), (4, None, None, None)], [(0, [3, 1, 1])], 8, 1),
+    ([(50, 1, None, None), (9, 2, None, None), (40, 1, None, None)], [(0, [5, 1, 4])], 4096, 0xFEDCBA9876543210),
+    ([(1000, None, 10, 7), (300, None, 1, 4), (77, None, 100, 3)], [(0, [1, 1, 1]), (500, [0, 5, 1]), (777, [9, 0, 2])], 64, 3),
+    ([(8 * 10**9, None, None, None), (2 * 10**6, None, None, None), (5 * 10**5, None, None, None)], [(0, [7, 2, 1])], 4096, 7),
+    ([(1 << 61, None, None, None), (5, None, None, None)], [(0, [1 << 60, 1])], 1000, 5),
+    ([(100 + i, None, None, None) for i in range(300)], [(0, [1 + i * i for i in range(300)])], 300, 11),
+    ([(20 + i, 1 + i % 3, None, None) for i in range(40)], [(0, [1 + i % 7 for i in range(40)])], 50, 2),
+]
+
+
+def mixture_table():
+    yield NOTE + (
+        "# Mixtures. A row has: block, seed, number of sources, and for each source its records, epochs, chunk and window,\n"
+        "# 0 for what it has not; number of stages, and for each stage its first position and the weights; the length;\n"
+        "# and then position source epoch record ... of some places."
+    )
+    random = [0x9E3779B97F4A7C15 * (i + 1) & M64 for i in range(12)]
+    for sources, stages, block, seed in MIXTURES:
+        mixture = Mixture(sources, stages, block, seed)
+        head = [block, seed, len(sources), *(x or 0 for source in sources for x in source)]
+        head += [len(stages), *(x for first, weights in stages for x in (first, *weights)), mixture.length]
+        ends = [s[0] + d for s in mixture.stages for d in (-1, 0, 1)] + [mixture.length - 1]
+        some = [*range(24), *ends, *(r % mixture.length for r in random), *(r % min(mixture.length, 10**6) for r in random)]
+        for position in sorted({p for p in some if 0 <= p < mixture.length}):
+            head += [position, *mixture.place(position)]
+        yield " ".join(map(str, head))
+
+
 TABLES = {
     "box_muller.txt": box_muller_table,
+    "mixture.txt": mixture_table,
     "named_keys.txt": named_key_table,
     "permute.txt": permute_table,
     "primefold.txt": primefold_table,

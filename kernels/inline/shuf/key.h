@@ -17,6 +17,7 @@ enum shuf_purpose {
     SHUF_PURPOSE_CHECK = 5,  /* tells whether two named keys are equal */
     SHUF_PURPOSE_WINDOWED =
         6, /* the keys of a windowed order; the size of a chunk replaces the block */
+    SHUF_PURPOSE_MIXTURE = 7, /* the keys of the sources, and of the blocks, of a mixture */
 };
 
 /* A key of 128 bits: a seed with 64 zeros, or the bits of a named key. A key file has 32

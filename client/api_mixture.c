@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The public calls for mixtures (shuf_mixture.h), which this process computes.
+ */
+#include "arguments.h"
+#include "host/mixture.h"
+#include "interrupt.h"
+#include "team.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+struct shuf_mixture {
+    struct shuf__mixture plan;
+    struct shuf__mixture_readers *readers;
+};
+
+static struct shuf__error *begin(const struct shuf__argument *arguments)
+{
+    struct shuf__error *error = shuf__error_of(NULL);
+    *error = (struct shuf__error){0};
+    shuf__check_pointers(arguments, error);
+    return error;
+}
+
+#define BEGIN(...) begin((const struct shuf__argument[]){__VA_ARGS__, {NULL, false}})
+
+/* ---- The plan ---- */
+
+static shuf_status no_memory(struct shuf__error *error)
+{
+    return shuf__fail(error, SHUF_NO_MEMORY, "mixture: no memory");
+}
+
+static shuf_status make_plan(const shuf_mixture_request *request, shuf_mixture *mixture,
+                             struct shuf__error *error)
+{
+    struct shuf__data_set *sources = calloc(request->source_count, sizeof *sources);
+    struct shuf__weights *stages = calloc(request->stage_count, sizeof *stages);
+    if (!sources || !stages)
+        no_memory(error);
+    for (size_t i = 0; sources && i < request->source_count; i++) {
+        const shuf_source *source = &request->sources[i];
+        sources[i].records = source->records;
+        sources[i].epochs = source->epochs;
+        sources[i].windows.chunk = source->chunk;
+        sources[i].windows.window = source->window;
+    }
+    for (size_t s = 0; stages && s < request->stage_count; s++) {
+        stages[s] = (struct shuf__weights){request->stages[s].first, request->stages[s].weights};
+        if (!stages[s].weights)
+            shuf__fail(error, SHUF_INVALID, "weights of stage %zu: NULL", s);
+    }
+    if (!error->status)
+        shuf__mixture_make(&mixture->plan, request->seed, request->block, sources,
+                           request->source_count, stages, request->stage_count, error);
+    free(sources);
+    free(stages);
+    return error->status;
+}
+
+shuf_status shuf_mixture_make(const shuf_mixture_request *request, shuf_mixture **mixture)
+{
+    struct shuf__error *error = BEGIN(SHUF__POINTER(request), SHUF__POINTER(mixture));
+    if (error->status)
+        return error->status;
+    *mixture = NULL;
+    if (request->source_count == 0 || request->source_count > SHUF_SOURCES_MOST)
+        return shuf__fail(error, SHUF_INVALID, "sources: %zu of them, expected 1 to %d",
+                          request->source_count, SHUF_SOURCES_MOST);
+    if (!request->sources || !request->stages || request->stage_count == 0)
+        return shuf__fail(error, SHUF_INVALID, "%s: expected at least one",
+                          request->sources ? "stages" : "sources");
+    shuf_mixture *made = calloc(1, sizeof *made);
+    if (made)
+        made->readers = shuf__mixture_readers_new();
+    if (!made || !made->readers)
+        no_memory(error);
+    else
+        make_plan(request, made, error);
+    if (error->status) {
+        shuf_mixture_free(made);
+        return error->status;
+    }
+    *mixture = made;
+    return SHUF_OK;
+}
+
+void shuf_mixture_free(shuf_mixture *mixture)
+{
+    if (!mixture)
+        return;
+    shuf__mixture_readers_free(mixture->readers);
+    shuf__mixture_free(&mixture->plan);
+    free(mixture);
+}
+
+uint64_t shuf_mixture_length(const shuf_mixture *mixture)
+{
+    return mixture ? mixture->plan.length : 0;
+}
+
+/* ---- Places ---- */
+
+static shuf_status check_range(const shuf_mixture *mixture, uint64_t first, uint64_t count,
+                               uint64_t stride, struct shuf__error *error)
+{
+    const uint64_t length = mixture->plan.length;
+    if (stride == 0)
+        return shuf__fail(error, SHUF_INVALID, "stride 0: expected at least 1");
+    if (count == 0)
+        return SHUF_OK;
+    if (first >= length)
+        return shuf__fail(error, SHUF_INVALID,
+                          "first %" PRIu64 ": expected less than the length, %" PRIu64, first,
+                          length);
+    if (count - 1 > (length - 1 - first) / stride)
+        return shuf__fail(error, SHUF_INVALID,
+                          "count %" PRIu64 ": expected at most %" PRIu64 " from position %" PRIu64
+                          " on with stride %" PRIu64 ", because the length is %" PRIu64,
+                          count, (length - 1 - first) / stride + 1, first, stride, length);
+    return SHUF_OK;
+}
+
+static bool is_interrupted(void *caller)
+{
+    return pthread_equal(pthread_self(), *(const pthread_t *)caller) && shuf__is_interrupted(0);
+}
+
+shuf_status shuf_mixture_fill(shuf_mixture *mixture, uint64_t first, size_t count, uint64_t stride,
+                              unsigned threads, const shuf_mixed *out)
+{
+    struct shuf__error *error = BEGIN(SHUF__POINTER(mixture), SHUF__POINTER(out));
+    const struct shuf__simd_ops *simd;
+    pthread_t self = pthread_self();
+    const struct shuf__computation caller = {
+        .cancelled = shuf__has_interrupt() ? is_interrupted : NULL, .cancel_context = &self};
+    int team;
+    if (error->status || check_range(mixture, first, count, stride, error) ||
+        shuf__simd_choose(NULL, &simd, error) || shuf__team(threads, &team, error))
+        return error->status;
+    const struct shuf__places places = {out->index, out->source, out->epoch, out->record};
+    return shuf__mixture_fill(&mixture->plan, mixture->readers, simd, team, &caller, first, count,
+                              stride, &places, error);
+}
+
+static shuf_status check_place(const struct shuf__mixture *plan, const struct shuf__place *place,
+                               size_t i, struct shuf__error *error)
+{
+    if (place->source >= plan->source_count)
+        return shuf__fail(error, SHUF_INVALID,
+                          "source[%zu] %" PRIu32 ": expected less than %" PRIu32, i, place->source,
+                          plan->source_count);
+    if (place->record >= plan->sources[place->source].records)
+        return shuf__fail(error, SHUF_INVALID,
+                          "record[%zu] %" PRIu64 ": expected less than %" PRIu64
+                          ", the records of source %" PRIu32,
+                          i, place->record, plan->sources[place->source].records, place->source);
+    return SHUF_OK;
+}
+
+shuf_status shuf_mixture_positions(const shuf_mixture *mixture, size_t count, const shuf_mixed *in,
+                                   uint64_t *positions)
+{
+    struct shuf__error *error =
+        BEGIN(SHUF__POINTER(mixture), SHUF__POINTER(in), SHUF__POINTER(positions));
+    if (error->status)
+        return error->status;
+    if (!in->source || !in->epoch || !in->record)
+        return shuf__fail(error, SHUF_INVALID, "in: expected source, epoch and record");
+    for (size_t i = 0; i < count; i++) {
+        const struct shuf__place place = {in->epoch[i], in->record[i], in->source[i]};
+        if (check_place(&mixture->plan, &place, i, error))
+            return error->status;
+        positions[i] = shuf__mixture_position(&mixture->plan, &place);
+    }
+    return SHUF_OK;
+}
+
+/* ---- Counts ---- */
+
+shuf_status shuf_mixture_counts(const shuf_mixture *mixture, uint64_t position, uint64_t *counts)
+{
+    struct shuf__error *error = BEGIN(SHUF__POINTER(mixture), SHUF__POINTER(counts));
+    if (error->status)
+        return error->status;
+    if (position > mixture->plan.length)
+        return shuf__fail(error, SHUF_INVALID,
+                          "position %" PRIu64 ": expected at most the length, %" PRIu64, position,
+                          mixture->plan.length);
+    shuf__mixture_counts(&mixture->plan, position, counts);
+    return SHUF_OK;
+}
+
+shuf_status shuf_mixture_exhausted(const shuf_mixture *mixture, uint64_t *positions)
+{
+    struct shuf__error *error = BEGIN(SHUF__POINTER(mixture), SHUF__POINTER(positions));
+    if (!error->status)
+        shuf__mixture_exhausted(&mixture->plan, positions);
+    return error->status;
+}
