@@ -38,6 +38,7 @@ static shuf_status make_plan(const shuf_mixture_request *request, shuf_mixture *
 {
     struct shuf__data_set *sources = calloc(request->source_count, sizeof *sources);
     struct shuf__weights *stages = calloc(request->stage_count, sizeof *stages);
+    const struct shuf__simd_ops *simd;
     if (!sources || !stages)
         no_memory(error);
     for (size_t i = 0; sources && i < request->source_count; i++) {
@@ -52,8 +53,8 @@ static shuf_status make_plan(const shuf_mixture_request *request, shuf_mixture *
         if (!stages[s].weights)
             shuf__fail(error, SHUF_INVALID, "weights of stage %zu: NULL", s);
     }
-    if (!error->status)
-        shuf__mixture_make(&mixture->plan, request->seed, request->block, sources,
+    if (!error->status && !shuf__simd_choose(NULL, &simd, error))
+        shuf__mixture_make(&mixture->plan, simd, request->seed, request->block, sources,
                            request->source_count, stages, request->stage_count, error);
     free(sources);
     free(stages);
@@ -132,17 +133,16 @@ shuf_status shuf_mixture_fill(shuf_mixture *mixture, uint64_t first, size_t coun
                               unsigned threads, const shuf_mixed *out)
 {
     struct shuf__error *error = BEGIN(SHUF__POINTER(mixture), SHUF__POINTER(out));
-    const struct shuf__simd_ops *simd;
     pthread_t self = pthread_self();
     const struct shuf__computation caller = {
         .cancelled = shuf__has_interrupt() ? is_interrupted : NULL, .cancel_context = &self};
     int team;
     if (error->status || check_range(mixture, first, count, stride, error) ||
-        shuf__simd_choose(NULL, &simd, error) || shuf__team(threads, &team, error))
+        shuf__team(threads, &team, error))
         return error->status;
     const struct shuf__places places = {out->index, out->source, out->epoch, out->record};
-    return shuf__mixture_fill(&mixture->plan, mixture->readers, simd, team, &caller, first, count,
-                              stride, &places, error);
+    return shuf__mixture_fill(&mixture->plan, mixture->readers, team, &caller, first, count, stride,
+                              &places, error);
 }
 
 static shuf_status check_place(const struct shuf__mixture *plan, const struct shuf__place *place,

@@ -49,24 +49,15 @@ static const shuf_primefold_shape *shape_of(const struct shuf__mixture *m,
 
 void shuf__mixture_block_order(const struct shuf__mixture *m,
                                const struct shuf__mixture_block *block,
-                               struct shuf__primefold *order)
+                               union shuf__bijection *order)
 {
-    shuf__primefold_make(order, shape_of(m, block), m->block_key,
+    shuf__primefold_make(&order->primefold, shape_of(m, block), m->block_key,
                          block->stage->first + block->from);
 }
 
-static shuf_primefold plain_order(const struct shuf__mixture *m,
-                                  const struct shuf__mixture_block *block)
-{
-    return shuf_primefold_make_of(shape_of(m, block), m->block_key,
-                                  block->stage->first + block->from);
-}
-
-/* ---- From positions to records ---- */
-
-/* The draws from..from + count - 1 of a node stand in a block. */
+/* The draws of a node that stand in a block, and the first one of their slots. */
 struct share {
-    uint64_t from, count;
+    uint64_t from, count, slot;
 };
 
 static struct share left_share(const shuf_mixture_tree *tree, uint32_t number,
@@ -76,29 +67,111 @@ static struct share left_share(const shuf_mixture_tree *tree, uint32_t number,
     const uint64_t of_left = tree->node[node->left].weight;
     const uint64_t from = shuf_mixture_left(node->weight, of_left, share->from);
     const uint64_t end = shuf_mixture_left(node->weight, of_left, share->from + share->count);
-    return (struct share){from, end - from};
+    return (struct share){from, end - from, share->slot};
 }
 
-/* Finds the leaf of a slot. Turns *slot into the number of its draw in the stage. */
-static uint32_t leaf_of_slot(const struct shuf__mixture_block *block, uint64_t *slot)
+static struct share right_share(const struct share *share, const struct share *left)
+{
+    return (struct share){share->from - left->from, share->count - left->count,
+                          left->slot + left->count};
+}
+
+static struct share whole_share(const struct shuf__mixture_block *block)
+{
+    return (struct share){block->from, block->slots, 0};
+}
+
+static struct share share_of(const struct shuf__mixture_block *block, uint32_t leaf)
 {
     const shuf_mixture_tree *tree = &block->stage->tree;
-    struct share share = {block->from, block->slots};
-    uint32_t at = 2 * tree->leaves - 2;
-    while (at >= tree->leaves) {
-        const struct share left = left_share(tree, at, &share);
-        if (*slot < left.count) {
-            share = left;
-            at = tree->node[at].left;
-            continue;
-        }
-        *slot -= left.count;
-        share = (struct share){share.from - left.from, share.count - left.count};
-        at = tree->node[at].right;
+    uint32_t path[SHUF_MIXTURE_DEPTH];
+    unsigned depth = 0;
+    for (uint32_t at = leaf; at != 2 * tree->leaves - 2; at = tree->node[at].parent)
+        path[depth++] = at;
+    struct share share = whole_share(block);
+    while (depth-- > 0) {
+        const uint32_t parent = tree->node[path[depth]].parent;
+        const struct share left = left_share(tree, parent, &share);
+        share = path[depth] == tree->node[parent].left ? left : right_share(&share, &left);
     }
-    *slot += share.from;
+    return share;
+}
+
+static uint32_t leaf_of_slot(const struct shuf__mixture_block *block, uint64_t slot,
+                             struct share *share)
+{
+    const shuf_mixture_tree *tree = &block->stage->tree;
+    uint32_t at = 2 * tree->leaves - 2;
+    *share = whole_share(block);
+    while (at >= tree->leaves) {
+        const struct share left = left_share(tree, at, share);
+        const bool is_left = slot < left.slot + left.count;
+        *share = is_left ? left : right_share(share, &left);
+        at = is_left ? tree->node[at].left : tree->node[at].right;
+    }
     return at;
 }
+
+/* ---- Slots ---- */
+
+enum { SLOTS = 4096 }; /* that are evaluated at once */
+
+/* The slots of the first positions of a block, part by part. */
+struct slots {
+    uint64_t first; /* position of slot[0] */
+    size_t count;
+    uint32_t slot[SLOTS];
+};
+
+static void next_slots(const struct shuf__mixture *m, const union shuf__bijection *order,
+                       uint64_t end, struct slots *slots)
+{
+    slots->first += slots->count;
+    slots->count = (size_t)least(SLOTS, end - slots->first);
+    m->simd->narrow[SHUF_ALGORITHM_PRIMEFOLD](order, (uint32_t)slots->first, 1, slots->slot,
+                                              slots->count);
+}
+
+static uint64_t count_slots(const struct slots *slots, const struct share *share)
+{
+    const uint32_t begin = (uint32_t)share->slot, count = (uint32_t)share->count;
+    uint32_t found = 0;
+    for (size_t i = 0; i < slots->count; i++)
+        found += slots->slot[i] - begin < count;
+    return found;
+}
+
+/* The number of positions before x in the block that have a slot of the share. */
+static uint64_t rank_of(const struct shuf__mixture *m, const union shuf__bijection *order,
+                        uint64_t x, const struct share *share)
+{
+    struct slots slots = {.first = 0};
+    uint64_t rank = 0;
+    while (slots.first + slots.count < x) {
+        next_slots(m, order, x, &slots);
+        rank += count_slots(&slots, share);
+    }
+    return rank;
+}
+
+/* The position in the block of the slot number `rank` of the share, which has more. */
+static uint64_t position_of_rank(const struct shuf__mixture *m, const union shuf__bijection *order,
+                                 uint64_t end, const struct share *share, uint64_t rank)
+{
+    struct slots slots = {.first = 0};
+    for (;;) {
+        next_slots(m, order, end, &slots);
+        const uint64_t count = count_slots(&slots, share);
+        if (rank < count)
+            break;
+        rank -= count;
+    }
+    for (size_t i = 0;; i++)
+        if (slots.slot[i] - (uint32_t)share->slot < share->count && rank-- == 0)
+            return slots.first + i;
+}
+
+/* ---- From positions to records ---- */
 
 static uint64_t record_at(const struct shuf__data_set *source, uint64_t epoch, uint64_t i)
 {
@@ -113,10 +186,14 @@ static uint64_t record_at(const struct shuf__data_set *source, uint64_t epoch, u
 struct shuf__place shuf__mixture_look_up(const struct shuf__mixture *m, uint64_t position)
 {
     const struct shuf__mixture_block block = shuf__mixture_block(m, position);
-    const shuf_primefold order = plain_order(m, &block);
-    uint64_t slot = shuf_primefold_forward(&order, position - block.stage->first - block.from);
-    const uint32_t leaf = leaf_of_slot(&block, &slot);
-    const uint64_t draw = block.stage->before[leaf] + slot;
+    const uint64_t x = position - block.stage->first - block.from;
+    union shuf__bijection order;
+    struct share share;
+    uint32_t slot;
+    shuf__mixture_block_order(m, &block, &order);
+    m->simd->narrow[SHUF_ALGORITHM_PRIMEFOLD](&order, (uint32_t)x, 1, &slot, 1);
+    const uint32_t leaf = leaf_of_slot(&block, slot, &share);
+    const uint64_t draw = block.stage->before[leaf] + share.from + rank_of(m, &order, x, &share);
     const uint32_t number = block.stage->source[leaf];
     const struct shuf__data_set *source = &m->sources[number];
     const uint64_t epoch = draw / source->records;
@@ -151,26 +228,6 @@ static uint32_t leaf_of(const struct shuf__stage *stage, uint32_t source)
     return low < stage->tree.leaves && stage->source[low] == source ? low : UINT32_MAX;
 }
 
-/* The slot in the block of draw number `draw` of a leaf in the stage, which stands in the block. */
-static uint64_t slot_of(const struct shuf__mixture_block *block, uint32_t leaf, uint64_t draw)
-{
-    const shuf_mixture_tree *tree = &block->stage->tree;
-    uint32_t path[SHUF_MIXTURE_DEPTH];
-    unsigned depth = 0;
-    for (uint32_t at = leaf; at != 2 * tree->leaves - 2; at = tree->node[at].parent)
-        path[depth++] = at;
-    struct share share = {block->from, block->slots};
-    uint64_t slot = 0;
-    while (depth-- > 0) {
-        const uint32_t parent = tree->node[path[depth]].parent;
-        const struct share left = left_share(tree, parent, &share);
-        const bool is_left = path[depth] == tree->node[parent].left;
-        slot += is_left ? 0 : left.count;
-        share = is_left ? left : (struct share){share.from - left.from, share.count - left.count};
-    }
-    return slot + draw - share.from;
-}
-
 /* A draw of a source: the stage that has it, its leaf there, and its number in the stage. */
 struct draw {
     const struct shuf__stage *stage;
@@ -193,11 +250,15 @@ static bool find_draw(const struct shuf__mixture *m, uint32_t source, uint64_t n
     return false;
 }
 
-static struct shuf__mixture_block block_of_draw(const struct shuf__mixture *m,
-                                                const struct draw *draw)
+static uint64_t position_of_draw(const struct shuf__mixture *m, const struct draw *draw)
 {
     const uint64_t reach = shuf_mixture_reach(&draw->stage->tree, draw->leaf, draw->number + 1);
-    return block_of(m, draw->stage, reach - 1);
+    const struct shuf__mixture_block block = block_of(m, draw->stage, reach - 1);
+    const struct share share = share_of(&block, draw->leaf);
+    union shuf__bijection order;
+    shuf__mixture_block_order(m, &block, &order);
+    return draw->stage->first + block.from +
+           position_of_rank(m, &order, block.slots, &share, draw->number - share.from);
 }
 
 uint64_t shuf__mixture_position(const struct shuf__mixture *m, const struct shuf__place *place)
@@ -208,58 +269,52 @@ uint64_t shuf__mixture_position(const struct shuf__mixture *m, const struct shuf
     if (__builtin_mul_overflow(place->epoch, source->records, &before) || before > SHUF_MIXTURE_END)
         return UINT64_MAX;
     const uint64_t number = before + record_position(source, place->epoch, place->record);
-    if (!find_draw(m, place->source, number, &draw))
-        return UINT64_MAX;
-    const struct shuf__mixture_block block = block_of_draw(m, &draw);
-    shuf_primefold order = plain_order(m, &block);
-    shuf_primefold_make_inverse(&order);
-    return block.stage->first + block.from +
-           shuf_primefold_inverse(&order, slot_of(&block, draw.leaf, draw.number));
+    return find_draw(m, place->source, number, &draw) ? position_of_draw(m, &draw) : UINT64_MAX;
 }
 
 /* ---- Counts ---- */
+
+/* Adds the records at the first x positions of a block, and before it in its stage. */
+static void count_block(const struct shuf__mixture *m, const struct shuf__mixture_block *block,
+                        uint64_t x, uint64_t *counts)
+{
+    const struct shuf__stage *stage = block->stage;
+    struct slots slots = {.first = 0};
+    union shuf__bijection order;
+    for (uint32_t leaf = 0; leaf < stage->tree.leaves; leaf++)
+        counts[stage->source[leaf]] += shuf_mixture_share(&stage->tree, leaf, block->from);
+    shuf__mixture_block_order(m, block, &order);
+    while (slots.first + slots.count < x) {
+        next_slots(m, &order, x, &slots);
+        for (uint32_t leaf = 0; leaf < stage->tree.leaves; leaf++) {
+            const struct share share = share_of(block, leaf);
+            counts[stage->source[leaf]] += count_slots(&slots, &share);
+        }
+    }
+}
 
 void shuf__mixture_counts(const struct shuf__mixture *m, uint64_t position, uint64_t *counts)
 {
     memset(counts, 0, m->source_count * sizeof *counts);
     for (size_t s = 0; s < m->stage_count && m->stages[s].first < position; s++) {
         const struct shuf__stage *stage = &m->stages[s];
-        const uint64_t end = least(position - stage->first, stage->length);
-        const uint64_t whole = end == stage->length ? end : end - end % m->block;
-        for (uint32_t leaf = 0; leaf < stage->tree.leaves; leaf++)
-            counts[stage->source[leaf]] += shuf_mixture_share(&stage->tree, leaf, whole);
-        if (whole == end)
+        const uint64_t end = position - stage->first;
+        if (end < stage->length) {
+            const struct shuf__mixture_block block = block_of(m, stage, end);
+            count_block(m, &block, end - block.from, counts);
             continue;
-        const struct shuf__mixture_block block = block_of(m, stage, whole);
-        const shuf_primefold order = plain_order(m, &block);
-        for (uint64_t x = 0; x < end - whole; x++) {
-            uint64_t slot = shuf_primefold_forward(&order, x);
-            counts[stage->source[leaf_of_slot(&block, &slot)]]++;
         }
+        for (uint32_t leaf = 0; leaf < stage->tree.leaves; leaf++)
+            counts[stage->source[leaf]] += shuf_mixture_share(&stage->tree, leaf, stage->length);
     }
-}
-
-/* The number of positions after which the first epoch of a source is complete. Its last record
- * stands in the block of its last draw, at the last position of those of the epoch. */
-static uint64_t exhausted_at(const struct shuf__mixture *m, uint32_t source)
-{
-    struct draw draw;
-    if (!find_draw(m, source, m->sources[source].records - 1, &draw))
-        return UINT64_MAX;
-    const struct shuf__mixture_block block = block_of_draw(m, &draw);
-    const uint64_t first = shuf_mixture_share(&draw.stage->tree, draw.leaf, block.from);
-    shuf_primefold order = plain_order(m, &block);
-    shuf_primefold_make_inverse(&order);
-    uint64_t slot = slot_of(&block, draw.leaf, first), last = 0;
-    for (uint64_t number = first; number <= draw.number; number++) {
-        const uint64_t x = shuf_primefold_inverse(&order, slot++);
-        last = x > last ? x : last;
-    }
-    return block.stage->first + block.from + last + 1;
 }
 
 void shuf__mixture_exhausted(const struct shuf__mixture *m, uint64_t *positions)
 {
-    for (uint32_t i = 0; i < m->source_count; i++)
-        positions[i] = exhausted_at(m, i);
+    for (uint32_t i = 0; i < m->source_count; i++) {
+        struct draw draw;
+        positions[i] = find_draw(m, i, m->sources[i].records - 1, &draw)
+                           ? position_of_draw(m, &draw) + 1
+                           : UINT64_MAX;
+    }
 }

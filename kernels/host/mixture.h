@@ -38,6 +38,7 @@ struct shuf__stage {
 };
 
 struct shuf__mixture {
+    const struct shuf__simd_ops *simd;
     uint64_t block, length;
     shuf_key block_key;
     shuf_primefold_shape block_shape;
@@ -59,10 +60,10 @@ struct shuf__weights {
 };
 
 /* Each source has `records`, `epochs`, and `windows` with n, chunk and window, or zeros there. */
-shuf_status shuf__mixture_make(struct shuf__mixture *m, uint64_t seed, uint64_t block,
-                               const struct shuf__data_set *sources, size_t source_count,
-                               const struct shuf__weights *stages, size_t stage_count,
-                               struct shuf__error *error);
+shuf_status shuf__mixture_make(struct shuf__mixture *m, const struct shuf__simd_ops *simd,
+                               uint64_t seed, uint64_t block, const struct shuf__data_set *sources,
+                               size_t source_count, const struct shuf__weights *stages,
+                               size_t stage_count, struct shuf__error *error);
 void shuf__mixture_free(struct shuf__mixture *m);
 
 /* A block of positions, of which `slots` are left in its stage. */
@@ -75,10 +76,10 @@ struct shuf__mixture_block {
 /* The block of a position below the length. */
 struct shuf__mixture_block shuf__mixture_block(const struct shuf__mixture *m, uint64_t position);
 
-/* The order of the block's slots: slot number order(i) stands at its position i. */
+/* The order of the block's slots: slot number order(i) is that of its position i. */
 void shuf__mixture_block_order(const struct shuf__mixture *m,
                                const struct shuf__mixture_block *block,
-                               struct shuf__primefold *order);
+                               union shuf__bijection *order);
 
 /* A place of the mixture, at a position below the length. */
 struct shuf__place shuf__mixture_look_up(const struct shuf__mixture *m, uint64_t position);
@@ -104,8 +105,7 @@ struct shuf__places {
 /* What a thread keeps of the epochs that it reads. Not thread-safe. */
 struct shuf__mixture_reader;
 
-struct shuf__mixture_reader *shuf__mixture_reader_new(const struct shuf__mixture *m,
-                                                      const struct shuf__simd_ops *simd);
+struct shuf__mixture_reader *shuf__mixture_reader_new(const struct shuf__mixture *m);
 void shuf__mixture_reader_free(struct shuf__mixture_reader *reader);
 
 /* Writes the places at first, first + stride, ..., which are below the length. Fails without memory
@@ -122,9 +122,8 @@ void shuf__mixture_readers_free(struct shuf__mixture_readers *readers);
 /* As shuf__mixture_read(), by a team of threads. `computation` has only the caller's question
  * whether it is cancelled; then this fails with SHUF_CANCELLED. */
 shuf_status shuf__mixture_fill(const struct shuf__mixture *m, struct shuf__mixture_readers *readers,
-                               const struct shuf__simd_ops *simd, int threads,
-                               const struct shuf__computation *computation, uint64_t first,
-                               uint64_t count, uint64_t stride, const struct shuf__places *out,
-                               struct shuf__error *error);
+                               int threads, const struct shuf__computation *computation,
+                               uint64_t first, uint64_t count, uint64_t stride,
+                               const struct shuf__places *out, struct shuf__error *error);
 
 #endif

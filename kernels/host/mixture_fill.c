@@ -37,8 +37,7 @@ void shuf__mixture_readers_free(struct shuf__mixture_readers *readers)
 }
 
 static struct shuf__mixture_reader *take_reader(struct shuf__mixture_readers *readers,
-                                                const struct shuf__mixture *m,
-                                                const struct shuf__simd_ops *simd)
+                                                const struct shuf__mixture *m)
 {
     struct shuf__mixture_reader *reader = NULL;
     if (pthread_mutex_trylock(&readers->lock) == 0) {
@@ -46,7 +45,7 @@ static struct shuf__mixture_reader *take_reader(struct shuf__mixture_readers *re
             reader = readers->reader[--readers->count];
         pthread_mutex_unlock(&readers->lock);
     }
-    return reader ? reader : shuf__mixture_reader_new(m, simd);
+    return reader ? reader : shuf__mixture_reader_new(m);
 }
 
 static void give_reader_back(struct shuf__mixture_readers *readers,
@@ -96,29 +95,27 @@ static void read_parts(struct run *run, struct shuf__mixture_reader *reader)
         atomic_store(&run->failed, true);
 }
 
-static void run_thread(struct run *run, struct shuf__mixture_readers *readers,
-                       const struct shuf__simd_ops *simd)
+static void run_thread(struct run *run, struct shuf__mixture_readers *readers)
 {
-    struct shuf__mixture_reader *reader = take_reader(readers, run->m, simd);
+    struct shuf__mixture_reader *reader = take_reader(readers, run->m);
     read_parts(run, reader);
     give_reader_back(readers, reader);
 }
 
 shuf_status shuf__mixture_fill(const struct shuf__mixture *m, struct shuf__mixture_readers *readers,
-                               const struct shuf__simd_ops *simd, int threads,
-                               const struct shuf__computation *computation, uint64_t first,
-                               uint64_t count, uint64_t stride, const struct shuf__places *out,
-                               struct shuf__error *error)
+                               int threads, const struct shuf__computation *computation,
+                               uint64_t first, uint64_t count, uint64_t stride,
+                               const struct shuf__places *out, struct shuf__error *error)
 {
     struct run run = {m, computation, first, count, stride, PART, out, 0, false, false};
     const uint64_t parts = count ? (count - 1) / PART + 1 : 0;
     if (parts < (uint64_t)threads)
         threads = parts ? (int)parts : 1;
     if (threads == 1)
-        run_thread(&run, readers, simd);
+        run_thread(&run, readers);
     else {
 #pragma omp parallel num_threads(threads)
-        run_thread(&run, readers, simd);
+        run_thread(&run, readers);
     }
     if (atomic_load(&run.failed))
         return shuf__fail(error, SHUF_NO_MEMORY, "mixture: no memory to read it");

@@ -289,12 +289,12 @@ static shuf_status check_sizes(size_t sources, uint64_t block, struct shuf__erro
     return SHUF_OK;
 }
 
-shuf_status shuf__mixture_make(struct shuf__mixture *m, uint64_t seed, uint64_t block,
-                               const struct shuf__data_set *sources, size_t source_count,
-                               const struct shuf__weights *stages, size_t stage_count,
-                               struct shuf__error *error)
+shuf_status shuf__mixture_make(struct shuf__mixture *m, const struct shuf__simd_ops *simd,
+                               uint64_t seed, uint64_t block, const struct shuf__data_set *sources,
+                               size_t source_count, const struct shuf__weights *stages,
+                               size_t stage_count, struct shuf__error *error)
 {
-    *m = (struct shuf__mixture){.block = block ? block : SHUF__BLOCK_DEFAULT};
+    *m = (struct shuf__mixture){.simd = simd, .block = block ? block : SHUF__BLOCK_DEFAULT};
     if (check_sizes(source_count, m->block, error))
         return error->status;
     m->source_count = (uint32_t)source_count;

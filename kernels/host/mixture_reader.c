@@ -2,8 +2,8 @@
  *
  * Ranges of places of a mixture. A block is computed source by source, because the draws of a
  * source in a block are consecutive positions of its epochs. Then the order of the block selects
- * from these draws. The reader keeps the keys of the last epoch of each source, and the shares at
- * the end of the last block, which are those at the beginning of the next one.
+ * from these draws. The reader keeps the last block, for short reads; the keys of the last epoch of
+ * each source; and the shares at the end of the last block, where the next one begins.
  */
 #include "host/mixture.h"
 
@@ -11,8 +11,11 @@
 #include <string.h>
 
 enum {
-    LOOK_UPS = 16,       /* fewer places than 1 in so many of a block are looked up one by one */
     LIST_MOST = 1 << 16, /* chunks of a window that a reader lists */
+    /* Measured times, in nanoseconds, that decide whether places are looked up one by one. */
+    LOOK_UP_NS = 25000,
+    SLOT_NS = 5,    /* of a block, for each slot */
+    SOURCE_NS = 800 /* and for each source: the keys of its epoch */
 };
 
 /* The windows of a source. */
@@ -33,17 +36,21 @@ struct epoch {
 
 struct shuf__mixture_reader {
     const struct shuf__mixture *m;
-    const struct shuf__simd_ops *simd;
     struct epoch *epochs; /* of each source */
     /* Of the nodes of a tree: the draws before the block, and those before its end. */
     uint64_t *from, *end;
-    uint64_t *slot;                   /* of a node: where its draws begin in the block */
-    const struct shuf__stage *stage;  /* of `end` */
-    uint64_t end_at;                  /* position in the stage */
-    uint32_t *narrow, *order;         /* a block of numbers; the slots at the positions */
+    uint64_t *slot;                  /* of a node: the first one of its slots in the block */
+    const struct shuf__stage *stage; /* of `end` */
+    uint64_t end_at;                 /* position in the stage */
+    /* The block that is computed, if has_block. */
+    bool has_block;
+    uint64_t block_from;              /* in `stage` */
+    struct shuf__places wanted;       /* those of its arrays that are NULL have no values */
+    uint32_t *draw;                   /* of each position: the index of its draw in the arrays */
+    uint32_t *leaf;                   /* of each slot */
+    uint32_t *narrow;                 /* a block of numbers */
     uint64_t *index, *epoch, *record; /* of the draws of the block, source by source */
     uint32_t *source;
-    struct shuf__places wanted; /* the caller's arrays: those that are NULL need no values */
 };
 
 /* ---- Sources ---- */
@@ -53,10 +60,10 @@ static void evaluate(struct shuf__mixture_reader *r, const union shuf__bijection
                      uint64_t *out, size_t count)
 {
     if (f->primefold.word_bits > 32) {
-        r->simd->wide[SHUF_ALGORITHM_PRIMEFOLD](f, x0, 1, out, count);
+        r->m->simd->wide[SHUF_ALGORITHM_PRIMEFOLD](f, x0, 1, out, count);
         return;
     }
-    r->simd->narrow[SHUF_ALGORITHM_PRIMEFOLD](f, (uint32_t)x0, 1, r->narrow, count);
+    r->m->simd->narrow[SHUF_ALGORITHM_PRIMEFOLD](f, (uint32_t)x0, 1, r->narrow, count);
     for (size_t i = 0; i < count; i++)
         out[i] = r->narrow[i];
 }
@@ -199,28 +206,66 @@ static void enter_block(struct shuf__mixture_reader *r, const struct shuf__mixtu
     }
 }
 
-static bool compute_block(struct shuf__mixture_reader *r, const struct shuf__mixture_block *block)
+/* Finds which draw stands at each position: the next one of the leaf that has the position's slot.
+ * Counts up the slots of the leaves. */
+static void place_draws(struct shuf__mixture_reader *r, const struct shuf__mixture_block *block)
+{
+    const uint32_t leaves = block->stage->tree.leaves;
+    union shuf__bijection order;
+    if (leaves == 1) {
+        for (uint32_t i = 0; i < block->slots; i++)
+            r->draw[i] = i;
+        return;
+    }
+    for (uint32_t leaf = 0; leaf < leaves; leaf++)
+        for (uint64_t i = r->slot[leaf], n = r->end[leaf] - r->from[leaf]; n-- > 0; i++)
+            r->leaf[i] = leaf;
+    shuf__mixture_block_order(r->m, block, &order);
+    r->m->simd->narrow[SHUF_ALGORITHM_PRIMEFOLD](&order, 0, 1, r->narrow, block->slots);
+    for (uint64_t i = 0; i < block->slots; i++)
+        r->draw[i] = (uint32_t)r->slot[r->leaf[r->narrow[i]]]++;
+}
+
+static bool is_computed(const struct shuf__mixture_reader *r,
+                        const struct shuf__mixture_block *block, const struct shuf__places *out)
+{
+    return r->has_block && r->stage == block->stage && r->block_from == block->from &&
+           (!out->index || r->wanted.index) && (!out->source || r->wanted.source) &&
+           (!out->epoch || r->wanted.epoch);
+}
+
+static bool compute_block(struct shuf__mixture_reader *r, const struct shuf__mixture_block *block,
+                          const struct shuf__places *out)
 {
     const struct shuf__stage *stage = block->stage;
+    if (is_computed(r, block, out))
+        return true;
+    r->has_block = false;
+    r->wanted = *out;
     enter_block(r, block);
     for (uint32_t leaf = 0; leaf < stage->tree.leaves; leaf++)
         if (!read_draws(r, stage->source[leaf], stage->before[leaf] + r->from[leaf], r->slot[leaf],
                         r->end[leaf] - r->from[leaf]))
             return false;
+    place_draws(r, block);
+    r->has_block = true;
+    r->block_from = block->from;
     return true;
 }
 
-static void select_places(const struct shuf__mixture_reader *r, uint64_t done, size_t count,
+/* The places at position x of the block, x + stride, ... */
+static void select_places(const struct shuf__mixture_reader *r, const uint32_t *draw,
+                          uint64_t stride, uint64_t done, size_t count,
                           const struct shuf__places *out)
 {
     for (size_t i = 0; out->index && i < count; i++)
-        out->index[done + i] = r->index[r->order[i]];
+        out->index[done + i] = r->index[draw[i * stride]];
     for (size_t i = 0; out->source && i < count; i++)
-        out->source[done + i] = r->source[r->order[i]];
+        out->source[done + i] = r->source[draw[i * stride]];
     for (size_t i = 0; out->epoch && i < count; i++)
-        out->epoch[done + i] = r->epoch[r->order[i]];
+        out->epoch[done + i] = r->epoch[draw[i * stride]];
     for (size_t i = 0; out->record && i < count; i++)
-        out->record[done + i] = r->record[r->order[i]];
+        out->record[done + i] = r->record[draw[i * stride]];
 }
 
 /* ---- Ranges ---- */
@@ -239,30 +284,32 @@ static void look_up(const struct shuf__mixture *m, uint64_t position, uint64_t i
         out->record[i] = place.record;
 }
 
+static bool are_few(const struct shuf__mixture_reader *r, const struct shuf__mixture_block *block,
+                    uint64_t count, const struct shuf__places *out)
+{
+    const uint64_t whole = block->slots * SLOT_NS + block->stage->tree.leaves * SOURCE_NS;
+    return count * LOOK_UP_NS < whole && !is_computed(r, block, out);
+}
+
 /* Reads `count` places of the block, from position number x of it on. */
 static bool read_block(struct shuf__mixture_reader *r, const struct shuf__mixture_block *block,
                        uint64_t x, uint64_t stride, uint64_t done, size_t count,
                        const struct shuf__places *out)
 {
-    union shuf__bijection order;
-    if (count < block->slots / LOOK_UPS) {
+    if (are_few(r, block, count, out)) {
         for (size_t i = 0; i < count; i++)
             look_up(r->m, block->stage->first + block->from + x + i * stride, done + i, out);
         return true;
     }
-    if (!compute_block(r, block))
+    if (!compute_block(r, block, out))
         return false;
-    shuf__mixture_block_order(r->m, block, &order.primefold);
-    r->simd->narrow[SHUF_ALGORITHM_PRIMEFOLD](&order, (uint32_t)x, count > 1 ? (uint32_t)stride : 1,
-                                              r->order, count);
-    select_places(r, done, count, out);
+    select_places(r, r->draw + x, count > 1 ? stride : 0, done, count, out);
     return true;
 }
 
 bool shuf__mixture_read(struct shuf__mixture_reader *reader, uint64_t first, uint64_t count,
                         uint64_t stride, const struct shuf__places *out)
 {
-    reader->wanted = *out;
     for (uint64_t done = 0, part; done < count; done += part) {
         const uint64_t position = first + done * stride;
         const struct shuf__mixture_block block = shuf__mixture_block(reader->m, position);
@@ -277,26 +324,25 @@ bool shuf__mixture_read(struct shuf__mixture_reader *reader, uint64_t first, uin
 
 /* ---- Memory ---- */
 
-struct shuf__mixture_reader *shuf__mixture_reader_new(const struct shuf__mixture *m,
-                                                      const struct shuf__simd_ops *simd)
+struct shuf__mixture_reader *shuf__mixture_reader_new(const struct shuf__mixture *m)
 {
     struct shuf__mixture_reader *r = calloc(1, sizeof *r);
     const size_t nodes = 2 * (size_t)m->source_count, block = m->block;
     if (!r)
         return NULL;
     r->m = m;
-    r->simd = simd;
     r->epochs = calloc(m->source_count, sizeof *r->epochs);
     r->from = malloc(nodes * sizeof *r->from);
     r->end = malloc(nodes * sizeof *r->end);
     r->slot = malloc(nodes * sizeof *r->slot);
     r->narrow = malloc(block * sizeof *r->narrow);
-    r->order = malloc(block * sizeof *r->order);
+    r->draw = malloc(block * sizeof *r->draw);
+    r->leaf = malloc(block * sizeof *r->leaf);
     r->index = malloc(block * sizeof *r->index);
     r->epoch = malloc(block * sizeof *r->epoch);
     r->record = malloc(block * sizeof *r->record);
     r->source = malloc(block * sizeof *r->source);
-    if (r->epochs && r->from && r->end && r->slot && r->narrow && r->order && r->index &&
+    if (r->epochs && r->from && r->end && r->slot && r->narrow && r->draw && r->leaf && r->index &&
         r->epoch && r->record && r->source)
         return r;
     shuf__mixture_reader_free(r);
@@ -317,7 +363,8 @@ void shuf__mixture_reader_free(struct shuf__mixture_reader *r)
     free(r->end);
     free(r->slot);
     free(r->narrow);
-    free(r->order);
+    free(r->draw);
+    free(r->leaf);
     free(r->index);
     free(r->epoch);
     free(r->record);

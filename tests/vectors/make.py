@@ -348,15 +348,13 @@ class Mixture:
         inside = position - begin
         first = inside - inside % self.block
         slots = min(self.block, length - first)
-        slot = primefold_at(slots, mixture_key(self.seed, 0, 1), begin + first, inside - first)
+        order = [int(slot) for slot in primefold(slots, mixture_key(self.seed, 0, 1), begin + first)]
         before, after = mixture_shares(tree, first, {}), mixture_shares(tree, first + slots, {})
-        for source in before:
-            count = after[source] - before[source]
-            if slot < count:
-                break
-            slot -= count
+        owner = [source for source in before for _ in range(after[source] - before[source])]
+        source = owner[order[inside - first]]
+        rank = sum(owner[slot] == source for slot in order[: inside - first])
         n, _, chunk, window = self.sources[source]
-        epoch, at = divmod(drawn[source] + before[source] + slot, n)
+        epoch, at = divmod(drawn[source] + before[source] + rank, n)
         key = mixture_key(self.seed, source, 0)
         if chunk and window < -(-n // chunk):
             record = windowed_at(n, chunk, window, key, epoch, at)

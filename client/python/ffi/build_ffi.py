@@ -41,6 +41,10 @@ typedef int... shuf_dtype;
 #define SHUF_OWN ...
 #define SHUF_ALL ...
 
+typedef struct shuf_mixture shuf_mixture;
+void shuf_mixture_free(shuf_mixture *mixture);
+uint64_t shuf_mixture_length(const shuf_mixture *mixture);
+
 const char *shuf_status_name(shuf_status status);
 const char *shuf_version(void);
 const char *shuf_transport_name(int transport);

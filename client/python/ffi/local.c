@@ -6,6 +6,8 @@
 #include "call.h"
 #include "shim.h"
 
+#include <stdlib.h>
+
 /* ---- Host memory ------------------------------------------------------------------- */
 
 static int end(shuf_status status)
@@ -150,4 +152,52 @@ int shufpy_cuda_numbers(int distribution, uint64_t seed, uint64_t stream, uint64
     const shuf_request request =
         numbers(distribution, seed, stream, offset, count, mean, std, dtype, method);
     return shufpy_cuda_fill(&request, out, bytes, 0, 0, cuda_stream);
+}
+
+/* ---- Mixtures ------------------------------------------------------------------------ */
+
+int shufpy_mixture_make(uint64_t seed, uint64_t block, size_t sources, const uint64_t *records,
+                        const uint64_t *epochs, const uint64_t *chunks, const uint64_t *windows,
+                        size_t stages, const uint64_t *firsts, const uint64_t *weights,
+                        shuf_mixture **mixture)
+{
+    shuf_source *source = calloc(sources, sizeof *source);
+    shuf_stage *stage = calloc(stages, sizeof *stage);
+    shuf_status status = SHUF_NO_MEMORY;
+    for (size_t i = 0; source && i < sources; i++)
+        source[i] = (shuf_source){records[i], epochs[i], chunks[i], windows[i]};
+    for (size_t s = 0; stage && s < stages; s++)
+        stage[s] = (shuf_stage){firsts[s], weights + s * sources};
+    const shuf_mixture_request request = {seed, block, source, sources, stage, stages};
+    if (source && stage)
+        status = shuf_mixture_make(&request, mixture);
+    free(source);
+    free(stage);
+    return source && stage ? end(status) : shufpy__fail(SHUF_NO_MEMORY, "mixture: no memory");
+}
+
+int shufpy_mixture_fill(shuf_mixture *mixture, uint64_t first, size_t count, uint64_t stride,
+                        unsigned threads, uintptr_t index, uintptr_t source, uintptr_t epoch,
+                        uintptr_t record)
+{
+    const shuf_mixed out = {(uint64_t *)index, (uint32_t *)source, (uint64_t *)epoch,
+                            (uint64_t *)record};
+    return HOST_CALL(shuf_mixture_fill, mixture, first, count, stride, threads, &out);
+}
+
+int shufpy_mixture_positions(const shuf_mixture *mixture, size_t count, uintptr_t source,
+                             uintptr_t epoch, uintptr_t record, uintptr_t positions)
+{
+    const shuf_mixed in = {NULL, (uint32_t *)source, (uint64_t *)epoch, (uint64_t *)record};
+    return end(shuf_mixture_positions(mixture, count, &in, (uint64_t *)positions));
+}
+
+int shufpy_mixture_counts(const shuf_mixture *mixture, uint64_t position, uintptr_t counts)
+{
+    return end(shuf_mixture_counts(mixture, position, (uint64_t *)counts));
+}
+
+int shufpy_mixture_exhausted(const shuf_mixture *mixture, uintptr_t positions)
+{
+    return end(shuf_mixture_exhausted(mixture, (uint64_t *)positions));
 }

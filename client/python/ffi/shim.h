@@ -110,6 +110,20 @@ int shufpy_cuda_numbers(int distribution, uint64_t seed, uint64_t stream, uint64
                         uint64_t count, double mean, double std, int dtype, int method,
                         uintptr_t cuda_stream, uintptr_t out, size_t bytes);
 
+/* Mixtures (shuf_mixture.h). Each array has an element for each source; `weights` has a row for each
+ * stage. */
+int shufpy_mixture_make(uint64_t seed, uint64_t block, size_t sources, const uint64_t *records,
+                        const uint64_t *epochs, const uint64_t *chunks, const uint64_t *windows,
+                        size_t stages, const uint64_t *firsts, const uint64_t *weights,
+                        shuf_mixture **mixture);
+int shufpy_mixture_fill(shuf_mixture *mixture, uint64_t first, size_t count, uint64_t stride,
+                        unsigned threads, uintptr_t index, uintptr_t source, uintptr_t epoch,
+                        uintptr_t record);
+int shufpy_mixture_positions(const shuf_mixture *mixture, size_t count, uintptr_t source,
+                             uintptr_t epoch, uintptr_t record, uintptr_t positions);
+int shufpy_mixture_counts(const shuf_mixture *mixture, uint64_t position, uintptr_t counts);
+int shufpy_mixture_exhausted(const shuf_mixture *mixture, uintptr_t positions);
+
 /* ---- Draws with replacement ------------------------------------------------ */
 
 /* Maps 64 random bits to [0, n): out[i] is the upper half of the 128-bit product bits[i] * n. */

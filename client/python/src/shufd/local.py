@@ -3,6 +3,7 @@
 those that `shufd.permute()` and its neighbours return.
 
     permute, Permutation     permutations, and slices and shards of them
+    Mixture, tempered        several data sets, mixed by weights
     index, inverse_index     values at single positions, and positions of values
     shuffle, unshuffle       arrays in the order of a permutation, and back
     normal, uniform          random numbers
@@ -35,14 +36,17 @@ from ._arguments import seed_of, u64
 from ._dtype import as_u64
 from ._errors import Invalid, renamed
 from ._in_process import check
+from ._mixture import Mixture, Places, tempered
 from ._names import advise_arguments, dir_of
 from ._shuf import ffi, lib
 from .random import Stream, check_generator, kind_of
 
 __all__ = [
-    "Permutation", "fingerprint", "index", "inverse_index", "normal", "permute", "shuffle", "uniform", "unshuffle",
+    "Mixture", "Permutation", "Places", "fingerprint", "index", "inverse_index", "normal", "permute", "shuffle", "tempered",
+    "uniform", "unshuffle",
 ]  # fmt: skip
 __dir__ = dir_of(__all__)
+Mixture.__module__ = Places.__module__ = tempered.__module__ = __name__
 
 _MOST = 1 << 62
 

@@ -7,6 +7,7 @@ records of all ranks together.
     Generator                      a place in a random stream, for many of these
     DistributedSampler, RandomSampler, BatchSampler
                                    indices of a DataLoader, in the order that all processes of a machine share
+    MixtureDataset                 several data sets, mixed by weights
     global_shuffle                 moves the rows of all ranks
 
 The signatures and lengths of the samplers are those of torch's samplers, the permutations those of shufd.
@@ -47,12 +48,13 @@ from ._ranks import in_worker, launched_ranks, rank_and_world
 from ._sampling import Cursor, Share
 from ._shuf import ffi, lib
 from ._torch_generator import Generator
+from ._torch_mixture import MixtureDataset
 from ._torch_random import index, normal_, randperm, shuffle, uniform_
 from .random import ReplacementGenerator
 
 __all__ = [
-    "BatchSampler", "DistributedSampler", "Generator", "RandomSampler", "global_shuffle", "index", "normal_", "randperm",
-    "shuffle", "uniform_",
+    "BatchSampler", "DistributedSampler", "Generator", "MixtureDataset", "RandomSampler", "global_shuffle", "index",
+    "normal_", "randperm", "shuffle", "uniform_",
 ]  # fmt: skip
 __dir__ = dir_of(__all__)
 

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: MIT
+"""Mixtures of data sets by weights: a function from positions to records of sources."""
+
+from __future__ import annotations
+
+import fractions
+import math
+import operator
+from typing import Any, NamedTuple, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _out
+from ._arguments import integer, real, seed_of, shown, u64
+from ._dtype import as_u64
+from ._errors import Invalid
+from ._in_process import check
+from ._names import advise_arguments
+from ._shuf import ffi, lib
+
+Integers = npt.NDArray[np.int64]
+
+_END = 1 << 62  # positions of a mixture that does not end
+_WEIGHTS = 1 << 61  # the sum of the weights is below it
+_STOPS = {"first_exhausted": min, "all_exhausted": max}
+
+
+class Places(NamedTuple):
+    """What stands at some positions of a mixture: arrays of one length."""
+
+    source: npt.NDArray[np.uint32]  # numbers of sources
+    epoch: Integers  # of the source
+    record: Integers  # of the source
+
+
+# ---- Arguments -----------------------------------------------------------------------------------
+
+
+def _list(name: str, values: Any) -> list[Any]:
+    try:
+        if isinstance(values, (str, bytes)):
+            raise TypeError
+        return list(values)
+    except TypeError:
+        raise Invalid(f"{name}: {shown(values)}: expected a list, with one element for each source") from None
+
+
+def _per_source(name: str, values: Any, count: int) -> list[int]:
+    """Integers, one for each source: a number is that of all, and None is 0."""
+    if values is None or not np.iterable(values):
+        values = [values] * count
+    numbers = [0 if value is None else u64(f"{name}[{i}]", value) for i, value in enumerate(_list(name, values))]
+    if len(numbers) != count:
+        raise Invalid(f"{name}: {len(numbers)} of them, expected {count}, one for each source")
+    for i, (number, value) in enumerate(zip(numbers, values)):
+        if number == 0 and value is not None:
+            raise Invalid(f"{name}[{i}]: 0: expected 1 or more, or None")
+    return numbers
+
+
+def _fraction(name: str, value: Any) -> fractions.Fraction:
+    """A weight as an exact ratio. A float is the decimal that Python shows for it: 0.1 is 1/10."""
+    try:
+        number = fractions.Fraction(str(value) if isinstance(value, (float, np.generic)) else value)
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        raise Invalid(f"{name}: {shown(value)}: expected a finite number, or text such as '0.7' or '2/3'") from None
+    if number < 0:
+        raise Invalid(f"{name}: {shown(value)}: expected 0 or more")
+    return number
+
+
+def whole_weights(name: str, weights: Any, count: int) -> list[int]:
+    """The weights as whole numbers in the same ratios, as small as possible."""
+    ratios = [_fraction(f"{name}[{i}]", value) for i, value in enumerate(_list(name, weights))]
+    if len(ratios) != count:
+        raise Invalid(f"{name}: {len(ratios)} of them, expected {count}, one for each source")
+    common = math.lcm(*(ratio.denominator for ratio in ratios))
+    whole = [int(ratio * common) for ratio in ratios]
+    divisor = math.gcd(*whole) or 1
+    whole = [weight // divisor for weight in whole]
+    if not sum(whole):
+        raise Invalid(f"{name}: all are 0, expected one above 0")
+    if sum(whole) >= _WEIGHTS:
+        raise Invalid(
+            f"{name}: as whole numbers they have the sum {sum(whole)}: expected less than 2^61; round them to fewer digits"
+        )
+    return whole
+
+
+def tempered(sizes: Sequence[int], alpha: float) -> list[int]:
+    """Weights in proportion to size ** alpha, to nine digits: alpha = 1 reads each source equally often, 0 gives all
+    sources equal shares, 0.3 to 0.7 is usual for languages of different size (temperature 1 / alpha)."""
+    exponent = real("alpha", alpha)
+    if not 0 <= exponent <= 1:
+        raise Invalid(f"alpha: {shown(alpha)}: expected 0 to 1")
+    numbers = [integer(f"sizes[{i}]", size) for i, size in enumerate(_list("sizes", sizes))]
+    if not numbers or min(numbers) < 1:
+        raise Invalid("sizes: expected at least one, and each at least 1")
+    largest = max(numbers)
+    return [max(1, round(10**9 * (number / largest) ** exponent)) for number in numbers]
+
+
+# ---- The mixture -----------------------------------------------------------------------------------
+
+
+class Mixture:
+    """Records of several sources, mixed by weights: a read-only sequence of indices that computes its values. Immutable;
+    pickles; any number of threads may use it.
+
+    sizes    the records of each source: 1 to 4096 sources, together at most 2^62 records
+    weights  a number of 0 or more for each source; only their ratios matter. Each counts *records*: a source of weight
+             0.2 among a sum of 1 has every fifth record. A float counts as the decimal that Python shows, so 0.1 is
+             exactly 1/10; text such as "2/3" and fractions.Fraction are exact, too. None: the sizes
+    seed     as in permute()
+    epochs   a source ends after so many epochs: a number, or one for each source; None: never. The others share its weight
+    chunk, window
+             sources in windowed orders (permute()): numbers, or lists with one element for each source
+    stages   [(position, weights), ...]: other weights from these positions on, which ascend. What a source has read
+             stays read; a source of weight 0 rests
+    block    each prefix of whole blocks of a stage has the exact share of each source, to less than two records; inside a
+             block the order is random. At least the number of sources, at most 2^20
+    length   the number of positions. "first_exhausted": until each record of one source was there; "all_exhausted":
+             of all sources. None: until all sources end, or without end
+
+    mixture[i] is an index of the sources one after the other, as torch.utils.data.ConcatDataset and
+    datasets.concatenate_datasets count them; `offsets` are the first indices of the sources. mixture[a:b:c] is an int64
+    array. A mixture without end has 2^62 positions, and len() fails.
+
+    An element takes some ten microseconds, the elements of a slice some nanoseconds each, at any position. docs/spec.md,
+    "Mixtures", defines them. Errors: Invalid; OutOfMemory.
+    """
+
+    @advise_arguments
+    def __init__(
+        self,
+        sizes: Any,
+        weights: Any = None,
+        seed: int = 0,
+        *,
+        epochs: Any = None,
+        chunk: Any = None,
+        window: Any = None,
+        stages: Any = (),
+        block: int = 4096,
+        length: int | str | None = None,
+    ) -> None:
+        self.sizes = tuple(u64(f"sizes[{i}]", size) for i, size in enumerate(_list("sizes", sizes)))
+        count = len(self.sizes)
+        if count == 0:
+            raise Invalid("sizes: []: expected the records of at least one source")
+        self.seed, self.block = seed_of(seed), u64("block", block)
+        if self.block == 0:
+            raise Invalid("block: 0: expected at least the number of sources")
+        self._options = {"epochs": epochs, "chunk": chunk, "window": window}
+        numbers = {name: _per_source(name, value, count) for name, value in self._options.items()}
+        self._options = {name: tuple(value) if np.iterable(value) else value for name, value in self._options.items()}
+        self.weights = tuple(whole_weights("weights", self.sizes if weights is None else weights, count))
+        self.stages = tuple(self._stage(s, stage) for s, stage in enumerate(_list("stages", stages)))
+        self._mixture = self._make(numbers)
+        self.offsets: Integers = np.cumsum([0, *self.sizes[:-1]], dtype=np.int64)
+        self.offsets.flags.writeable = False
+        self.length = self._length(length)
+        self._options["length"] = None if length is None else self.length
+
+    def _stage(self, number: int, stage: Any) -> tuple[int, tuple[int, ...]]:
+        try:
+            first, weights = stage
+        except (TypeError, ValueError):
+            raise Invalid(f"stages[{number}]: {shown(stage)}: expected (position, weights)") from None
+        name = f"stages[{number}]"
+        return u64(f"{name}: position", first), tuple(whole_weights(f"{name}: weights", weights, len(self.sizes)))
+
+    def _make(self, numbers: dict[str, list[int]]) -> Any:
+        out = ffi.new("shuf_mixture **")
+        stages = [(0, self.weights), *self.stages]
+        check(lib.shufpy_mixture_make(
+            self.seed, self.block, len(self.sizes), ffi.new("uint64_t[]", self.sizes), ffi.new("uint64_t[]", numbers["epochs"]),
+            ffi.new("uint64_t[]", numbers["chunk"]), ffi.new("uint64_t[]", numbers["window"]), len(stages),
+            ffi.new("uint64_t[]", [first for first, _ in stages]),
+            ffi.new("uint64_t[]", [weight for _, weights in stages for weight in weights]), out,
+        ))  # fmt: skip
+        return ffi.gc(out[0], lib.shuf_mixture_free)
+
+    def _length(self, length: Any) -> int | None:
+        """The number of positions; None: without end."""
+        end = int(lib.shuf_mixture_length(self._mixture))
+        if length is None:
+            return end if end < _END else None
+        if isinstance(length, str):
+            if length not in _STOPS:
+                raise Invalid(f"length: {shown(length)}: expected an integer, {', '.join(map(repr, _STOPS))} or None")
+            found = _STOPS[length](int(x) % 2**64 for x in self._exhausted())
+            if found > end:
+                raise Invalid(f"length: {length}: the mixture never has all records of source {self._never()}")
+            return found
+        number = integer("length", length)
+        if not 1 <= number <= end:
+            raise Invalid(f"length: {number}: expected 1 to {end if end < _END else '2^62'}, where the sources end")
+        return number
+
+    def _exhausted(self) -> npt.NDArray[np.uint64]:
+        positions = np.empty(len(self.sizes), np.uint64)
+        check(lib.shufpy_mixture_exhausted(self._mixture, positions.ctypes.data))
+        return positions
+
+    def _never(self) -> int:
+        return int(np.argmax(self._exhausted()))
+
+    # ---- Places ----
+
+    @property
+    def _end(self) -> int:
+        return _END if self.length is None else self.length
+
+    def _fill(self, first: int, count: int, stride: int, threads: int, arrays: Sequence[Any]) -> None:
+        if count:
+            addresses = [0 if array is None else array.ctypes.data for array in arrays]
+            check(lib.shufpy_mixture_fill(self._mixture, first, count, stride, threads, *addresses))
+
+    def _range(self, positions: range, threads: Any, arrays: Sequence[Any]) -> None:
+        """Fills arrays with what stands at these positions."""
+        number = _out.threads_of(threads)
+        if positions and positions.step < 0:
+            self._fill(positions[-1], len(positions), -positions.step, number, arrays)
+            for array in arrays:
+                if array is not None:
+                    array[:] = array[::-1].copy()
+        else:
+            self._fill(positions.start, len(positions), positions.step, number, arrays)
+
+    def places(self, offset: int, count: int, stride: int = 1, *, threads: int = 1) -> Places:
+        """What stands at the positions offset, offset + stride, ..., `count` of them, as new arrays: sources (uint32), their
+        epochs and records (int64)."""
+        first, number, step = u64("offset", offset), u64("count", count), u64("stride", stride)
+        if number and (step == 0 or first >= self._end or number - 1 > (self._end - 1 - first) // step):
+            raise Invalid(
+                f"offset: {first}, count {number}, stride {step}: expected positions below {self._end}, and a stride of 1 or more"
+            )
+        source = _out.new((number,), np.dtype(np.uint32))
+        epoch, record = (_out.new((number,), np.dtype(np.int64)) for _ in range(2))
+        self._fill(first, number, step, _out.threads_of(threads), (None, source, epoch, record))
+        return Places(source, epoch, record)
+
+    def __getitem__(self, position: Any) -> Any:
+        if isinstance(position, slice):
+            positions = range(*position.indices(self._end))
+            out = _out.new((len(positions),), np.dtype(np.int64))
+            self._range(positions, 1, (out, None, None, None))
+            return out
+        place = operator.index(position)
+        if not -self._end <= place < self._end:
+            raise IndexError(f"position {place}: expected less than the length, which is {self._end}")
+        single = np.empty(1, np.int64)
+        self._fill(place % self._end, 1, 1, 1, (single, None, None, None))
+        return int(single[0])
+
+    def positions(self, source: npt.ArrayLike, epoch: npt.ArrayLike, record: npt.ArrayLike) -> Any:
+        """The inverse: the position of each (source, epoch, record), or -1 for one that does not stand in the mixture. An int64
+        array of the common shape, or an int for single numbers."""
+        given = {"source": source, "epoch": epoch, "record": record}
+        sources, epochs, records = np.broadcast_arrays(*(as_u64(name, value) for name, value in given.items()))
+        if sources.size and int(sources.max()) >= len(self.sizes):
+            raise Invalid(f"source: {int(sources.max())}: expected less than {len(self.sizes)}")
+        flat = [np.ascontiguousarray(a, dtype) for a, dtype in ((sources, np.uint32), (epochs, np.uint64), (records, np.uint64))]
+        out = _out.new(sources.shape, np.dtype(np.int64))
+        check(lib.shufpy_mixture_positions(self._mixture, out.size, *(a.ctypes.data for a in flat), out.ctypes.data))
+        out[out >= self._end] = -1
+        return out if out.ndim else int(out)
+
+    def counts(self, position: int) -> Integers:
+        """How many records of each source stand before `position`, exactly."""
+        number = u64("position", position)
+        if number > self._end:
+            raise Invalid(f"position: {number}: expected at most {self._end}")
+        out = np.empty(len(self.sizes), np.int64)
+        check(lib.shufpy_mixture_counts(self._mixture, number, out.ctypes.data))
+        return out
+
+    def exhausted(self) -> Integers:
+        """For each source the number of positions after which each of its records was there once, or -1 if that never
+        happens."""
+        positions = self._exhausted().view(np.int64)
+        return np.where((positions < 0) | (positions > self._end), -1, positions)
+
+    # ---- A value ----
+
+    def __len__(self) -> int:
+        if self.length is None:
+            raise TypeError("a mixture without end has no len(); pass length= or epochs=")
+        return self.length
+
+    def __bool__(self) -> bool:
+        return True
+
+    def _arguments(self) -> dict[str, Any]:
+        return {**self._options, "stages": self.stages, "block": self.block}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self.sizes, self.weights, self.seed, self._arguments())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mixture):
+            return NotImplemented
+        return bool(self.__reduce__() == other.__reduce__())
+
+    def __hash__(self) -> int:
+        return hash((self.sizes, self.weights, self.seed))
+
+    def __repr__(self) -> str:
+        shortened = {name: shown(value) for name, value in self._arguments().items() if value not in (None, (), 4096)}
+        more = "".join(f", {name}={text}" for name, text in shortened.items())
+        return f"shufd.local.Mixture(sizes={shown(list(self.sizes))}, weights={shown(list(self.weights))}, seed={self.seed}{more})"
+
+
+def _again(sizes: Any, weights: Any, seed: int, arguments: dict[str, Any]) -> Mixture:
+    return Mixture(sizes, weights, seed, **arguments)
