@@ -49,8 +49,8 @@ class Draws(Calls):
         seed, stream, offset
                   select the values: number offset, offset + 1, ... of a stream, which are the same
                   on every machine. Types and offsets share random bits: box-muller f64 values 2 m and 2 m + 1
-                  have those of values 4 m to 4 m + 3 of the other types; value i of the table method is the same
-                  number in all types, rounded
+                  have those of values 4 m to 4 m + 3 of the other types; with loc 0 and scale 1 value i of the
+                  table method is the same number in all types, rounded, with others nearly the same
         key       the name of a key of the daemon instead of the seed
         generator a shufd.Stream instead of these, whose next numbers the call takes
         dtype     "f64", "f32", "f16" or "bf16" (ml_dtypes.bfloat16, or uint16 bits without ml_dtypes), or

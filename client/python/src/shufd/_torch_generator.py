@@ -12,7 +12,7 @@ import torch
 from . import _torch_fill as fill
 from ._arguments import integer, shown, u64
 from ._errors import Invalid
-from ._torch_ops import is_traced
+from ._torch_ops import is_exported, is_traced
 from ._torch_random import normal_, randperm, uniform_
 from .random import Stream, kind_of
 
@@ -23,16 +23,19 @@ _FIELDS = ("seed", "stream", "draw", "used", "method", "numbers_of_draw", "spawn
 
 
 def _refuse_capture() -> None:
+    """Refuses a call that is recorded: each replay would repeat the numbers."""
     if is_traced():
-        raise Invalid(
-            "generator: torch.jit.trace() would repeat its numbers at each call: pass seed= and offset= to "
-            "shufd.torch.normal_() or uniform_(), or seed= and epoch= to randperm()"
-        )
-    if torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing():
-        raise Invalid(
-            "generator: a CUDA graph is captured, which would repeat its numbers at each replay: pass seed= and offset= to "
-            "shufd.torch.normal_() or uniform_(), or seed= and epoch= to randperm()"
-        )
+        recorder = "torch.jit.trace()"
+    elif is_exported():
+        recorder = "torch.export() or make_fx()"
+    elif torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing():
+        recorder = "a CUDA graph"
+    else:
+        return
+    raise Invalid(
+        f"generator: {recorder} would repeat its numbers at each call: pass seed= and offset= to shufd.torch.normal_() or "
+        "uniform_(), or seed= and epoch= to randperm()"
+    )
 
 
 def _opaque_to_compile(method: Any) -> Any:
@@ -52,8 +55,10 @@ class Generator:
     The place is a number of draws, as in shufd.Stream: Generator(7).normal_(x) gives the numbers of normal_(x, seed=7), and
     of shufd.normal(..., generator=shufd.Stream(7)). A call that fails does not move it. Threads may share a generator;
     their calls take turns. It can be copied and pickled: a copy gives the same numbers again, so the workers of a DataLoader
-    each need their own, from spawn(). torch.compile ends a graph at each call, and the capture of a CUDA graph fails with
-    Invalid: there, use the functions of shufd.torch with a seed.
+    each need their own, from spawn(), and new ones in each epoch. torch.utils.checkpoint calls a function twice, and a
+    generator gives it other numbers the second time, so gradients are wrong: draw outside. torch.compile ends a graph at each
+    call. torch.jit.trace(), torch.export() and the capture of a CUDA graph fail with Invalid: there, and in a checkpoint, use
+    the functions of shufd.torch with a seed and an offset.
     """
 
     __slots__ = ("_place",)

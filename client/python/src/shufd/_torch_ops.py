@@ -5,6 +5,7 @@ write to their first argument and are private. Eager calls go to _torch_fill dir
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import torch
@@ -155,6 +156,13 @@ def must_dispatch() -> bool:
 def is_traced() -> bool:
     """Whether torch.jit.trace() records the calls."""
     return _trace() is not None
+
+
+def is_exported() -> bool:
+    """Whether torch.export() or make_fx() records the calls."""
+    recorder = sys.modules.get("torch.fx.experimental.proxy_tensor")
+    mode = getattr(recorder, "get_proxy_mode", None) or getattr(recorder, "get_innermost_proxy_mode", None)
+    return mode is not None and mode() is not None
 
 
 def has_tangent(tensor: Any) -> bool:

@@ -138,10 +138,11 @@ class IndexSampler:
 
     def __repr__(self) -> str:
         """Grain compares it between a checkpoint and the loader that continues there."""
+        windows = "" if self.window is None else f", chunk={self.chunk}, window={self.window}"
         return (
             f"shufd.jax.IndexSampler(num_records={self.num_records}, shard_options={self._shard_options!r}, "
             f"shuffle={self.shuffle}, num_epochs={self.num_epochs}, seed={self.seed}, "
-            f"algorithm={self.algorithm!r})"
+            f"algorithm={self.algorithm!r}{windows})"
         )
 
 

@@ -239,6 +239,26 @@ def test_traced_functions_give_the_same_values(call):
         torch.jit.trace(lambda rows: shuftorch.Generator(7).normal_(rows), (torch.zeros(4),))
 
 
+class Noisy(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.generator = shuftorch.Generator(7)
+
+    def forward(self, rows):
+        return rows + self.generator.normal_(torch.empty_like(rows)) + self.generator.randperm(4)
+
+
+def test_an_exported_program_does_not_repeat_a_generator():
+    with pytest.raises(Exception, match=r"generator: torch.export\(\) or make_fx\(\) would repeat its numbers"):
+        torch.export.export(Noisy(), (torch.zeros(4),), strict=False)
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    with pytest.raises(shufd.Invalid, match="make_fx"):
+        make_fx(Noisy())(torch.zeros(4))
+    noisy = Noisy()
+    assert not torch.equal(noisy(torch.zeros(4)), noisy(torch.zeros(4)))
+
+
 # ---- torch.func ----
 
 
