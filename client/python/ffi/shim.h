@@ -123,6 +123,16 @@ int shufpy_mixture_positions(const shuf_mixture *mixture, size_t count, uintptr_
                              uintptr_t epoch, uintptr_t record, uintptr_t positions);
 int shufpy_mixture_counts(const shuf_mixture *mixture, uint64_t position, uintptr_t counts);
 int shufpy_mixture_exhausted(const shuf_mixture *mixture, uintptr_t positions);
+/* ---- Results for XLA ------------------------------------------------------ */
+
+/* The version of the foreign function interface that XLA has, for the registration of the handlers.
+ * False: they do not know its structures. */
+bool shufpy_xla_set_version(int major, int minor);
+
+/* Handlers for the platforms cpu and CUDA (xla.c): they take XLA's call frame, and return its
+ * error. */
+void *shufpy_xla_fill_host(void *frame);
+void *shufpy_xla_fill_cuda(void *frame);
 
 /* ---- Draws with replacement ------------------------------------------------ */
 

@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""The index sampler in Grain's DataLoader, and permutations as JAX arrays."""
+"""The index sampler in Grain's DataLoader, and permutations and random numbers as JAX arrays."""
 
+import concurrent.futures
+import functools
+import os
+import pathlib
 import pickle
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -9,6 +15,9 @@ import pytest
 import shufd
 import shufd.jax
 from conftest import await_value, lease_count
+from shufd import _jax_ffi, _jax_random
+
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # the daemon of the tests may use the same GPU
 
 
 def test_permutation(client):
@@ -42,26 +51,104 @@ def test_permutation_of_64_bits(client):
 # ---- In this process -----------------------------------------------------------------------------
 
 
+@pytest.fixture(params=["cpu", "cuda"])
+def jax_device(request):
+    """A platform of JAX for a test. That of CUDA needs the CUDA library of the package."""
+    jax = pytest.importorskip("jax")
+    try:
+        device = jax.devices(request.param)[0]
+    except RuntimeError:
+        pytest.skip(f"JAX has no platform {request.param}")
+    if request.param == "cuda" and hasattr(jax, "ffi"):
+        assert "cuda" in _jax_ffi.platforms().names, "the package has no CUDA library"
+    with jax.default_device(device):
+        yield request.param
+
+
+@pytest.fixture
+def x64():
+    jax = pytest.importorskip("jax")
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", False)
+
+
+@pytest.fixture
+def platforms(monkeypatch):
+    """A function that sets the platforms on which XLA calls libshuf."""
+    pytest.importorskip("jax.ffi")
+    _jax_ffi.platforms()  # registers the handlers
+
+    def set_platforms(names, has_others):
+        monkeypatch.setattr(_jax_ffi, "platforms", lambda: _jax_ffi.Platforms(frozenset(names), has_others))
+        _jax_random._program.cache_clear()
+
+    yield set_platforms
+    _jax_random._program.cache_clear()
+
+
 def same(array, expected):
     array = np.asarray(array)
-    assert array.dtype == expected.dtype and array.shape == expected.shape and (array == expected).all()
+    assert array.dtype == expected.dtype and array.shape == expected.shape
+    assert array.tobytes() == np.ascontiguousarray(expected).tobytes()
 
 
-def test_values_in_this_process():
+def law_cases(normal_types, uniform_types):
+    for dtype in normal_types:
+        for method in ("table", "box-muller"):
+            more = {"stream": 3, "offset": 2**40, "dtype": dtype, "method": method}
+            yield (functools.partial(shufd.jax.normal, (3, 5), loc=1.0, scale=2.0, **more),
+                   functools.partial(shufd.local.normal, 1.0, 2.0, (3, 5), **more))  # fmt: skip
+    for dtype in uniform_types:
+        more = {"stream": 3, "offset": 5, "dtype": dtype}
+        yield functools.partial(shufd.jax.uniform, 7, **more), functools.partial(shufd.local.uniform, size=7, **more)
+
+
+def check_values(jax, cases, seed):
+    """Eagerly, with a seed that a program fixes, and with one that it takes."""
+    taken = np.uint64(seed % 2**64) if jax.config.jax_enable_x64 else seed
+    for draw, expected in cases:
+        values = expected(seed=seed)
+        same(draw(seed=seed), values)
+        same(jax.jit(lambda: draw(seed=seed))(), values)
+        if -(2**31) <= seed < 2**31 or jax.config.jax_enable_x64:
+            same(jax.jit(lambda seed: draw(seed=seed))(taken), values)
+
+
+@pytest.mark.parametrize("seed", [7, -7, 2**64 - 1])
+def test_values_in_this_process(jax_device, seed):
+    import jax
+
+    check_values(jax, law_cases(("f32", "f16", "bf16"), ("f32", "u32")), seed)
+    for n in (1, 2, 1000, 100_003):
+        order = functools.partial(shufd.local.permute, n, epoch=2**40)
+        check_values(jax, [(functools.partial(shufd.jax.randperm, n, epoch=2**40), order)], seed)
+    assert shufd.jax.normal((0, 3), seed).shape == (0, 3) and shufd.jax.uniform((), seed).shape == ()
+
+
+def test_large_results(jax_device):
+    for count in (2**20, 3_000_001):
+        same(shufd.jax.normal(count, 7), shufd.local.normal(size=count, seed=7, dtype="f32"))
+        same(shufd.jax.randperm(count, 7, 3), shufd.local.permute(count, 7, 3))
+
+
+@pytest.mark.parametrize("seed", [7, -7, 2**63 + 1])
+def test_64_bits(jax_device, x64, seed):
+    import jax
+
+    check_values(jax, law_cases(("f64", "f32"), ("f64", "u64", "f32")), seed)
+    for dtype in ("i64", "u64", "u32"):
+        order = functools.partial(shufd.local.permute, 1000, dtype=dtype)
+        check_values(jax, [(functools.partial(shufd.jax.randperm, 1000, dtype=dtype), order)], seed)
+
+
+def test_64_bits_need_a_setting():
     pytest.importorskip("jax")
-    for seed in (7, -7, 2**64 - 1):
-        same(shufd.jax.randperm(1000, seed, 2**40), shufd.local.permute(1000, seed, 2**40))
-        for dtype in ("f32", "f16", "bf16"):
-            for method in ("table", "box-muller"):
-                same(shufd.jax.normal((3, 5), seed, loc=1.0, scale=2.0, stream=3, offset=2**40, dtype=dtype, method=method),
-                     shufd.local.normal(1.0, 2.0, (3, 5), seed=seed, stream=3, offset=2**40, dtype=dtype, method=method))
-        for dtype in ("f32", "u32"):
-            same(shufd.jax.uniform(5, seed, dtype=dtype), shufd.local.uniform(size=5, seed=seed, dtype=dtype))  # fmt: skip
-    assert shufd.jax.normal((0, 3), 7).shape == (0, 3) and shufd.jax.uniform((), 7).shape == ()
+    with pytest.raises(shufd.Invalid, match="^dtype: float64: expected a type of at most 32 bits; set jax_enable_x64"):
+        shufd.jax.normal(3, 7, dtype="f64")
 
 
-def test_jit_and_vmap():
-    jax = pytest.importorskip("jax")
+def check_jit_and_vmap(jax):
     orders = jax.jit(lambda seed, epoch: shufd.jax.randperm(100, seed, epoch))
     for seed, epoch in ((7, 3), (-7, 2**31 - 1)):
         same(orders(seed, epoch), shufd.local.permute(100, seed, epoch))
@@ -74,24 +161,159 @@ def test_jit_and_vmap():
     same(jax.jit(lambda step: shufd.jax.uniform((2, 2), 7, stream=step))(5), shufd.local.uniform(size=(2, 2), seed=7, stream=5, dtype="f32"))
 
 
-def test_grad_and_scan():
-    jax = pytest.importorskip("jax")
+def test_jit_and_vmap(jax_device):
+    import jax
+
+    check_jit_and_vmap(jax)
+
+
+@pytest.mark.parametrize("count", [1, 3, 5, 8, 1001])
+@pytest.mark.parametrize("dtype", ["f32", "f16"])
+def test_rows_of_batches(jax_device, count, dtype):
+    """The rows of a batch are those of a loop, also if their length is no multiple of a vector."""
+    import jax
+
+    seeds, steps = np.arange(5) - 2, np.arange(5) * 7
+    draw = jax.vmap(lambda seed, step: shufd.jax.normal(count, seed, stream=1, offset=step, dtype=dtype))
+    rows = [shufd.local.normal(size=count, seed=int(seed), stream=1, offset=int(step), dtype=dtype)
+            for seed, step in zip(seeds, steps)]  # fmt: skip
+    same(draw(seeds, steps), np.stack(rows))
+    same(jax.jit(jax.vmap(lambda seed: shufd.jax.randperm(count, seed), out_axes=1))(seeds),
+         np.stack([shufd.local.permute(count, int(seed)) for seed in seeds], 1))  # fmt: skip
+    assert draw(seeds[:0], steps[:0]).shape == (0, count)
+    fixed = jax.vmap(lambda x: x + shufd.jax.normal(count, 7))(np.zeros((3, 1), np.float32))
+    same(fixed, np.stack([shufd.local.normal(size=count, seed=7, dtype="f32")] * 3))
+
+
+def test_grad_and_scan(jax_device):
+    import jax
+
     noise = shufd.local.normal(size=3, seed=7, dtype="f32")
     same(jax.jit(jax.grad(lambda x: (x * shufd.jax.normal(3, 7)).sum()))(np.zeros(3, np.float32)), noise)
     _, rows = jax.lax.scan(lambda step, _: (step + 1, shufd.jax.randperm(10, 7, step)), 0, None, length=4)
     same(rows, np.stack([shufd.local.permute(10, 7, epoch) for epoch in range(4)]))
 
 
-def test_64_bits():
+def test_several_calls_and_donated_arrays(jax_device):
+    import jax
+
+    def step(x, seed, i):
+        return x + shufd.jax.normal(1000, seed, offset=1000 * i), seed + 1, shufd.jax.randperm(1000, seed), shufd.jax.randperm(1000, 7)
+
+    step = jax.jit(step, donate_argnums=(0, 1))
+    x, seed, expected = jax.numpy.zeros(1000), jax.numpy.int32(5), np.zeros(1000, np.float32)
+    for i in range(20):
+        x, seed, order, fixed = step(x, seed, i)
+        expected += shufd.local.normal(size=1000, seed=5 + i, offset=1000 * i, dtype="f32")
+        same(order, shufd.local.permute(1000, 5 + i))
+        same(fixed, shufd.local.permute(1000, 7))
+    same(x, expected)
+
+
+def test_result_of_work_before_selects_the_values(jax_device):
+    """On a GPU the seed is the result of work that still runs when the program is called."""
+    import jax
+
+    big = jax.numpy.ones((2000, 2000), np.float32)
+
+    @jax.jit
+    def draw(x):
+        return shufd.jax.randperm(1000, (x @ x)[0, 0].astype(np.int32), (x @ x.T)[1, 1].astype(np.int32))
+
+    expected = shufd.local.permute(1000, 2000, 2000)
+    for _ in range(3):
+        same(draw(big), expected)
+
+
+def test_threads(jax_device):
+    import jax
+
+    device = jax.devices(jax_device)[0]
+    draw = jax.jit(lambda seed: (shufd.jax.normal(5001, seed), shufd.jax.randperm(5001, seed)))
+
+    def work(thread):
+        with jax.default_device(device):
+            for i in range(50):
+                seed = 1000 * thread + i
+                noise, order = draw(seed)
+                same(noise, shufd.local.normal(size=5001, seed=seed, dtype="f32"))
+                same(order, shufd.local.permute(5001, seed))
+                same(shufd.jax.uniform(thread + 1, seed), shufd.local.uniform(size=thread + 1, seed=seed, dtype="f32"))
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+
+
+def test_xla_calls_libshuf_without_python(jax_device):
     jax = pytest.importorskip("jax")
-    with pytest.raises(shufd.Invalid, match="^dtype: float64: expected a type of at most 32 bits; set jax_enable_x64"):
-        shufd.jax.normal(3, 7, dtype="f64")
-    jax.config.update("jax_enable_x64", True)
+    pytest.importorskip("jax.ffi")
+    for draw in (lambda seed: shufd.jax.normal(5, seed), lambda seed: shufd.jax.randperm(5, 7)):
+        text = jax.jit(draw).lower(7).as_text()
+        assert "shufd_fill" in text and "callback" not in text
+
+
+@pytest.mark.parametrize("names, has_others", [((), True), (("cpu",), True), (("cpu", "cuda"), False)])
+def test_ways_of_platforms(platforms, names, has_others):
+    """By callbacks; by a choice between both at run time; and as on a GPU, with attributes and rows of whole vectors."""
+    import jax
+
+    platforms(names, has_others)
+    cpu = jax.devices("cpu")[0]
+    with jax.default_device(cpu):
+        check_values(jax, law_cases(("f32", "f16", "bf16"), ("f32", "u32")), -7)
+        check_values(jax, [(functools.partial(shufd.jax.randperm, 1001), functools.partial(shufd.local.permute, 1001))], 7)
+        check_jit_and_vmap(jax)
+        same(jax.jit(jax.vmap(lambda seed: shufd.jax.randperm(5, seed)))(np.arange(3)),
+             np.stack([shufd.local.permute(5, seed) for seed in range(3)]))  # fmt: skip
+
+
+def test_unknown_version_of_the_interface(platforms, monkeypatch):
+    """A JAX whose interface has another major version gets callbacks."""
+    version = _jax_ffi._version()
+    make = _jax_ffi.platforms
+    monkeypatch.setattr(_jax_ffi, "_version", lambda: (version[0] + 1, 0))
     try:
-        same(jax.jit(lambda seed: shufd.jax.normal(3, seed, dtype="f64"))(np.int64(-7)), shufd.local.normal(size=3, seed=-7))
-        same(shufd.jax.randperm(10, np.uint64(2**63 + 1), dtype="i64"), shufd.local.permute(10, 2**63 + 1, dtype="i64"))
+        with pytest.warns(RuntimeWarning, match=r"its foreign function interface has version 1\.0, expected 0\.1 or a later"):
+            names, has_others = make.__wrapped__()
     finally:
-        jax.config.update("jax_enable_x64", False)
+        assert shufd._shuf.lib.shufpy_xla_set_version(*version)
+    assert names == frozenset() and has_others
+
+
+def test_handler_refuses_other_calls():
+    """Such as those of a program that another version has compiled."""
+    jax = pytest.importorskip("jax")
+    pytest.importorskip("jax.ffi")
+    with jax.default_device(jax.devices("cpu")[0]):
+        shufd.jax.normal(3, 7)
+        words = np.zeros((3, 2), np.uint32)
+        form, law = np.array([0, 1, 5, 0, 3], np.uint64), np.array([0.0, 1.0])
+        rest, law_alone, other = {"form": form, "law": law}, {"law": law}, "shufd: the call has other arguments"
+        for arguments, attributes, length, expected in (
+            ((), rest, 3, other),
+            ((words,), law_alone, 3, other),
+            ((words,), {"form": form}, 3, other),
+            ((words,), {"form": form[:4], **law_alone}, 3, other),
+            ((words,), {"form": form.astype(np.float64), **law_alone}, 3, other),
+            ((words[:2],), rest, 3, other),
+            ((words.astype(np.float32),), rest, 3, other),
+            ((words, words), rest, 3, other),
+            ((words,), rest, 2, "bytes 8: the result has 12"),
+            ((np.zeros((6, 2), np.uint32),), rest, 4, "bytes 8: the result has 12"),
+        ):
+            call = jax.ffi.ffi_call("shufd_fill", jax.ShapeDtypeStruct((length,), np.float32))
+            with pytest.raises(Exception, match=expected):
+                np.asarray(call(*arguments, **attributes))
+
+
+def test_errors_of_the_computation(jax_device, x64):
+    """JAX reports them as its own: the class depends on the time when it learns of them."""
+    import jax
+
+    message = r"offset 4611686018427387904: expected less than 2\^62"
+    with pytest.raises((ValueError, RuntimeError), match=message):
+        np.asarray(jax.jit(lambda offset: shufd.jax.normal(3, 7, offset=offset))(np.uint64(2**62)))
+    same(shufd.jax.randperm(10, 7), shufd.local.permute(10, 7))
 
 
 @pytest.mark.parametrize(
@@ -102,6 +324,9 @@ def test_64_bits():
         (lambda: shufd.jax.randperm(10, 1.5), "seed: 1.5: expected an integer"),
         (lambda: shufd.jax.normal(3, 7, scale=0), "scale 0: expected"),
         (lambda: shufd.jax.normal(-1, 7), "size: -1: expected 0 or more"),
+        (lambda: shufd.jax.normal(3, 7, offset=2**62), r"offset 4611686018427387904: expected less than 2\^62"),
+        (lambda: shufd.jax.uniform((0, 3), 7, offset=2**62), "offset 4611686018427387904: expected"),
+        (lambda: shufd.jax.uniform((2**31, 2**31), 7, offset=1), "size 4611686018427387904"),
         (lambda: shufd.jax.uniform(3, 7, dtype="f16"), "dtype: 'f16': expected one of"),
     ],
 )
@@ -109,6 +334,64 @@ def test_refusals_in_this_process(call, message):
     pytest.importorskip("jax")
     with pytest.raises(shufd.Invalid, match=f"^{message}"):
         call()
+
+
+STRUCTURES = {  # of xla_ffi.h; "-": a field that no code uses
+    "xla_extension": ("__typeof__(*((XLA_FFI_CallFrame *)0)->extension_start)", "struct_size type next"),
+    "xla_version": ("XLA_FFI_Api_Version", "struct_size extension_start major_version minor_version"),
+    "xla_metadata": ("XLA_FFI_Metadata", "struct_size api_version traits"),
+    "xla_metadata_extension": ("XLA_FFI_Metadata_Extension", "extension_base metadata"),
+    "xla_new_error": ("XLA_FFI_Error_Create_Args", "struct_size extension_start message errc"),
+    "xla_get_stream": ("XLA_FFI_Stream_Get_Args", "struct_size extension_start ctx stream"),
+    "xla_api": ("XLA_FFI_Api",
+                "struct_size extension_start api_version - XLA_FFI_Error_Create - - - XLA_FFI_Stream_Get"),
+    "xla_buffer": ("XLA_FFI_Buffer", "struct_size extension_start dtype data rank dims"),
+    "xla_array": ("XLA_FFI_Array", "dtype size data"),
+    "xla_text": ("XLA_FFI_ByteSpan", "ptr len"),
+    "xla_buffers": ("XLA_FFI_Args", "struct_size extension_start size types args"),
+    "xla_attributes": ("XLA_FFI_Attrs", "struct_size extension_start size types names attrs"),
+    "xla_call": ("XLA_FFI_CallFrame", "struct_size extension_start api ctx stage args rets attrs"),
+}  # fmt: skip
+NUMBERS = {
+    "XLA_MAJOR": "API_MAJOR", "XLA_METADATA": "Extension_Metadata", "XLA_BUFFER": "ArgType_BUFFER",
+    "XLA_ATTRIBUTE_ARRAY": "AttrType_ARRAY", "XLA_S64": "DataType_S64", "XLA_U32": "DataType_U32", "XLA_U64": "DataType_U64",
+    "XLA_F16": "DataType_F16", "XLA_F32": "DataType_F32", "XLA_F64": "DataType_F64", "XLA_BF16": "DataType_BF16",
+    "XLA_INVALID_ARGUMENT": "Error_Code_INVALID_ARGUMENT", "XLA_RESOURCE_EXHAUSTED": "Error_Code_RESOURCE_EXHAUSTED",
+    "XLA_INTERNAL": "Error_Code_INTERNAL",
+}  # fmt: skip
+
+
+def fields_of(header, name):
+    """The fields of a structure in xla_ffi.h, in their order."""
+    body = header.rpartition(f"}} {name};")[0].rpartition("typedef struct")[2].partition("{")[2]
+    names = []
+    for line in body.split(";")[:-1]:
+        line = line.rpartition("*/")[2]
+        pointer = line.partition("(*")[2].partition(")")[0]
+        names += [pointer] if pointer else [part.split()[-1].lstrip("*") for part in line.split(",")]
+    return names
+
+
+def test_structures_are_those_of_jaxlib(tmp_path):
+    """A compiler compares xla_ffi.h with the header of the JAX that is installed."""
+    ffi = pytest.importorskip("jax.ffi")
+    compiler = shutil.which("cc")
+    ours = pathlib.Path(__file__).parent.parent / "ffi" / "xla_ffi.h"
+    if compiler is None:
+        pytest.skip("no C compiler")
+    text = ours.read_text()
+    lines = ["#include <stddef.h>", f'#include "{ours}"', '#include "xla/ffi/api/c_api.h"',
+             "#define WIDTH(type, field) sizeof(((type *)0)->field)"]  # fmt: skip
+    for name, (theirs, fields) in STRUCTURES.items():
+        assert len(fields_of(text, name)) == len(fields.split()), name
+        for own, field in zip(fields_of(text, name), fields.split()):
+            if field != "-":
+                lines.append(f'_Static_assert(offsetof({name}, {own}) == offsetof({theirs}, {field}), "{name}: {own}");')
+                lines.append(f'_Static_assert(WIDTH({name}, {own}) == WIDTH({theirs}, {field}), "{name}: {own}");')
+    lines += [f'_Static_assert((int){own} == (int)XLA_FFI_{theirs}, "{own}");' for own, theirs in NUMBERS.items()]
+    source = tmp_path / "compare.c"
+    source.write_text("\n".join(lines) + "\n")
+    subprocess.run([compiler, "-std=gnu11", "-fsyntax-only", f"-I{ffi.include_dir()}", source], check=True)
 
 
 # ---- Grain ---------------------------------------------------------------------------------------

@@ -1,22 +1,27 @@
 # SPDX-License-Identifier: MIT
 """Permutations and random numbers as arrays of JAX, computed in this process; shufd.jax exports them.
 
-They are callbacks of the host: XLA calls Python, which fills an array by shufd.local. So a call costs some 300 us more than
-the computation, holds Python's global lock for a moment, and on a GPU also two copies. The seed and the place may be
-values that jit and vmap trace.
+On CPUs, and on GPUs of CUDA if the package has its CUDA library, XLA calls libshuf, which fills the memory of the result; on a
+GPU in XLA's stream. The seed and the place may be values that jit and vmap trace. On a GPU, a call whose numbers are not
+fixed in its program first waits for the work before it and copies these numbers to the host.
+
+On other platforms, and with JAX before 0.5.0, a callback of the host computes the values: XLA calls Python, which costs
+some 300 us, holds Python's global lock for a moment, and copies the values.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any, Callable, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence, Union
 
 import numpy as np
 
-from . import _arguments, _dtype, _request, local
+from . import _arguments, _dtype, _jax_ffi, _request, local
 from ._arguments import seed_of, u64
-from ._errors import Invalid
+from ._errors import Invalid, renamed
+from ._in_process import check
+from ._shuf import lib
 
 _LOW = 0xFFFF_FFFF
 Shape = Union[int, Sequence[int]]
@@ -26,11 +31,18 @@ if TYPE_CHECKING:  # the samplers for Grain need no JAX
     Number = Union[int, jax.Array]
 
 
+def _is_array(value: Any) -> bool:
+    """Whether a number is an array of NumPy or JAX, which jit may trace."""
+    import jax.numpy as jnp
+
+    return isinstance(value, (jnp.ndarray, np.ndarray))
+
+
 def _words(name: str, value: Any) -> Any:
     """A number of 64 bits, which may be traced, as two of 32: without jax_enable_x64, JAX has no others."""
     import jax.numpy as jnp
 
-    if not isinstance(value, (jnp.ndarray, np.ndarray)):
+    if not _is_array(value):
         number = seed_of(value) if name == "seed" else u64(name, value)
         return np.array([number & _LOW, number >> 32], np.uint32)
     if value.shape or not jnp.issubdtype(value.dtype, jnp.integer):
@@ -41,43 +53,101 @@ def _words(name: str, value: Any) -> Any:
     return jnp.stack([value.astype(jnp.uint32), above.astype(jnp.uint32)])
 
 
-@functools.lru_cache(maxsize=1024)
-def _filler(write: Callable[..., Any], shape: tuple[int, ...], kind: Any) -> Callable[[Any], Any]:
-    """The callback for arrays that write(out, *numbers) fills. XLA compiles a call anew for each other callback."""
+class _Form(NamedTuple):
+    """A call of libshuf, without the numbers that select the values: a permutation, or with n 0 random numbers."""
+
+    shape: tuple[int, ...]
+    dtype: int
+    n: int = 0
+    distribution: int = 0
+    method: int = 0
+    mean: float = 0.0
+    std: float = 0.0
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def kind(self) -> Any:
+        return np.dtype(_dtype.numpy_of(self.dtype))
+
+    def fill(self, out: Any, place: list[int]) -> None:
+        """Fills an array in host memory."""
+        if self.n:
+            status = lib.shufpy_host_slice(
+                self.n, *place, 0, 0, 0, self.n, 1, self.dtype, 1, out.ctypes.data, out.nbytes
+            )
+        else:
+            status = lib.shufpy_host_numbers(
+                self.distribution, *place, self.size, self.mean, self.std, self.dtype, self.method, 1, out.ctypes.data,
+                out.nbytes,
+            )  # fmt: skip
+        check(status)
+
+
+def _by_xla(form: _Form, *words: Any, **fixed: Any) -> Any:
+    fields = (form.n, form.distribution, form.dtype, form.method, form.size)
+    law = (form.mean, form.std)
+    return _jax_ffi.fill(form.shape, form.kind, *words, **fixed, form=np.array(fields, np.uint64), law=np.array(law))
+
+
+def _by_callback(form: _Form, words: Any) -> Any:
+    """The same by a callback of the host: XLA calls Python."""
+    import jax
 
     def fill(words: Any) -> Any:
         words = np.asarray(words)
         numbers = words[..., 0] | words[..., 1].astype(np.uint64) << np.uint64(32)
         places = numbers.reshape(-1, numbers.shape[-1])
-        out = np.empty((len(places), math.prod(shape)), kind)
+        out = np.empty((len(places), form.size), form.kind)
         for row, place in zip(out, places.tolist()):
-            write(row, *place)
-        return out.reshape((*numbers.shape[:-1], *shape))
+            form.fill(row, place)
+        return out.reshape((*numbers.shape[:-1], *form.shape))
 
-    return fill
+    return jax.pure_callback(fill, jax.ShapeDtypeStruct(form.shape, form.kind), words, vmap_method="expand_dims")
 
 
-def _call(write: Callable[..., Any], shape: tuple[int, ...], kind: Any, **numbers: Any) -> Any:
-    """The array that write(out, *numbers) fills. Under vmap, XLA calls it once, with the numbers of all elements."""
+@functools.lru_cache(maxsize=1024)
+def _program(form: _Form, fixed: tuple[int, ...] = ()) -> Callable[..., Any]:
+    """The computation as a function of the words, or without arguments if their values are `fixed`."""
+    import jax
+
+    constant = np.array(fixed, np.uint32)
+    names, has_others = _jax_ffi.platforms()
+
+    def by_xla(*words: Any) -> Any:
+        return _by_xla(form, *words) if words else _by_xla(form, words=constant)
+
+    def by_callback(*words: Any) -> Any:
+        return _by_callback(form, *(words or (constant.reshape(-1, 2),)))
+
+    def run(*words: Any) -> Any:
+        if not has_others:
+            return by_xla(*words)
+        return jax.lax.platform_dependent(*words, default=by_callback, **dict.fromkeys(names, by_xla))
+
+    program: Callable[..., Any] = jax.jit(run, inline=True)
+    return program
+
+
+def _call(form: _Form, **numbers: Any) -> Any:
+    """The values of a call. `numbers` may be traced.
+
+    On a GPU, libshuf needs them in host memory. So numbers that a program has fixed become attributes of its call. Others
+    are arguments, which the handler copies; so eager calls compile nothing for new numbers."""
     import jax
     import jax.numpy as jnp
 
-    if np.dtype(kind).itemsize == 8 and not jax.config.jax_enable_x64:
-        raise Invalid(f"dtype: {kind}: expected a type of at most 32 bits; set jax_enable_x64 for 64 bits")
-    words = jnp.stack([jnp.asarray(_words(name, value)) for name, value in numbers.items()])
-    result = jax.ShapeDtypeStruct(shape, kind)
-    return jax.pure_callback(_filler(write, shape, kind), result, words, vmap_method="expand_dims")
-
-
-@functools.lru_cache(maxsize=1024)
-def _order(n: int) -> Callable[..., Any]:
-    return lambda out, seed, epoch: local.permute(n, seed, epoch, out=out)
-
-
-@functools.lru_cache(maxsize=1024)
-def _draw(name: str, kind: Any, **law: Any) -> Callable[..., Any]:
-    draw = functools.partial(getattr(local, name), dtype=kind, **law)
-    return lambda out, seed, stream, offset: draw(seed=seed, stream=stream, offset=offset, out=out)
+    if form.kind.itemsize == 8 and not jax.config.jax_enable_x64:
+        raise Invalid(f"dtype: {form.kind}: expected a type of at most 32 bits; set jax_enable_x64 for 64 bits")
+    each = [_words(name, value) for name, value in numbers.items()]
+    if not all(isinstance(words, np.ndarray) for words in each):
+        return _program(form)(jnp.stack(each))
+    words = np.stack(each)
+    if "cuda" in _jax_ffi.platforms().names and isinstance(jnp.asarray(words), jax.core.Tracer):
+        return _program(form, tuple(words.ravel().tolist()))()
+    return _program(form)(words)
 
 
 def randperm(n: int, seed: Number, epoch: Number = 0, *, dtype: Any = None) -> jax.Array:
@@ -89,12 +159,13 @@ def randperm(n: int, seed: Number, epoch: Number = 0, *, dtype: Any = None) -> j
                  2^64
     dtype        "u32" (n <= 2^32) or i64 and u64, which need jax_enable_x64; by default the smaller one that holds n - 1
 
-    Works eagerly, under jit and vmap, and beside grad, on each platform of JAX; a callback of the host computes it, see
-    the module. Errors: Invalid; if a call is traced, JAX reports an error of the computation as its own.
+    Works eagerly, under jit and vmap, and beside grad, on each platform of JAX. Errors: Invalid; for traced numbers out of
+    range, a ValueError or RuntimeError of JAX when the program runs.
     """
     request = _request.permutation(n, 0, None, 0, None, _request._NO_SHARD, _request._NO_PART, dtype, "primefold")
-    form = _request.shape_of(request)
-    return _call(_order(int(request.permutation.n)), (int(form.count),), _dtype.BY_NUMBER[form.dtype], seed=seed, epoch=epoch)
+    number = int(_request.shape_of(request).dtype)
+    count = int(request.permutation.n)
+    return _call(_Form((count,), number, n=count), seed=seed, epoch=epoch)
 
 
 def normal(
@@ -111,10 +182,10 @@ def normal(
     method     "table" or "box-muller"
     Errors: as randperm().
     """
-    kind = _dtype.numpy_of(_dtype.number_of(dtype, _dtype.GAUSS))
-    local.normal(loc, scale, 0, seed=0, dtype=kind, method=method)  # checks the arguments
-    law = {"loc": float(loc), "scale": float(scale), "method": method}
-    return _numbers(_draw("normal", kind, **law), shape, kind, seed, stream, offset)
+    number = _dtype.number_of(dtype, _dtype.GAUSS)
+    local.normal(loc, scale, 0, seed=0, dtype=_dtype.numpy_of(number), method=method)  # checks the arguments
+    law = (lib.SHUF_GAUSS, _request.METHODS[method], float(loc), float(scale))
+    return _numbers(_Form(_arguments.shape(shape), number, 0, *law), seed, stream, offset)
 
 
 def uniform(
@@ -125,14 +196,25 @@ def uniform(
     dtype  "f32" or "u32", or "f64" and "u64", which need jax_enable_x64; integers are all those of the type
     The other arguments and the errors are those of normal().
     """
-    kind = _dtype.numpy_of(_dtype.number_of(dtype, _dtype.UNIFORM))
-    return _numbers(_draw("uniform", kind), shape, kind, seed, stream, offset)
+    number = _dtype.number_of(dtype, _dtype.UNIFORM)
+    return _numbers(_Form(_arguments.shape(shape), number, 0, lib.SHUF_UNIFORM), seed, stream, offset)
 
 
-def _numbers(write: Callable[..., Any], shape: Shape, kind: Any, seed: Any, stream: Any, offset: Any) -> Any:
+def _numbers(form: _Form, seed: Any, stream: Any, offset: Any) -> Any:
     import jax.numpy as jnp
 
-    lengths = _arguments.shape(shape)
-    if math.prod(lengths) == 0:
-        return jnp.empty(lengths, kind)
-    return _call(write, lengths, kind, seed=seed, stream=stream, offset=offset)
+    if not _is_array(offset):
+        _check_place(form, u64("offset", offset))
+    if form.size == 0:
+        return jnp.empty(form.shape, form.kind)
+    return _call(form, seed=seed, stream=stream, offset=offset)
+
+
+def _check_place(form: _Form, offset: int) -> None:
+    """Fails at once with Invalid. If the offset is traced, XLA fails when it calls libshuf."""
+    try:
+        _request.bytes_of(
+            _request.numbers(form.distribution, 0, None, 0, offset, max(1, form.size), form.dtype, form.mean, form.std)
+        )
+    except Invalid as error:
+        raise renamed(error, count="size") from None
