@@ -59,8 +59,8 @@ def jax_device(request):
         device = jax.devices(request.param)[0]
     except RuntimeError:
         pytest.skip(f"JAX has no platform {request.param}")
-    if request.param == "cuda" and hasattr(jax, "ffi"):
-        assert "cuda" in _jax_ffi.platforms().names, "the package has no CUDA library"
+    if request.param == "cuda" and "cuda" not in _jax_ffi.platforms().names:
+        pytest.skip("XLA cannot call libshuf on CUDA: see the warning")
     with jax.default_device(device):
         yield request.param
 
@@ -254,12 +254,14 @@ def test_xla_calls_libshuf_without_python(jax_device):
 
 @pytest.mark.parametrize("names, has_others", [((), True), (("cpu",), True), (("cpu", "cuda"), False)])
 def test_ways_of_platforms(platforms, names, has_others):
-    """By callbacks; by a choice between both at run time; and as on a GPU, with attributes and rows of whole vectors."""
+    """By callbacks; by a choice for each platform; and as on a GPU, with attributes and rows of whole vectors."""
     import jax
 
     platforms(names, has_others)
     cpu = jax.devices("cpu")[0]
     with jax.default_device(cpu):
+        text = jax.jit(lambda: shufd.jax.normal(3, 7)).lower().as_text()
+        assert ("words = " in text) == ("cuda" in names)
         check_values(jax, law_cases(("f32", "f16", "bf16"), ("f32", "u32")), -7)
         check_values(jax, [(functools.partial(shufd.jax.randperm, 1001), functools.partial(shufd.local.permute, 1001))], 7)
         check_jit_and_vmap(jax)
