@@ -19,13 +19,19 @@
 enum { FORM_N, FORM_DISTRIBUTION, FORM_DTYPE, FORM_METHOD, FORM_COUNT, FORM_FIELDS };
 enum { LAW_MEAN, LAW_STD, LAW_FIELDS };
 
+/* A result of a call. */
+typedef struct rows {
+    char *memory;
+    size_t bytes; /* of a row */
+} rows;
+
 typedef struct fill {
     shuf_request request;
+    char algorithm[16];
     unsigned numbers; /* of a place */
     const uint32_t *words;
     size_t places;
-    char *out;
-    size_t row; /* bytes for each place */
+    rows out, workspace;
 } fill;
 
 /* ---- Version ------------------------------------------------------------------------ */
@@ -99,41 +105,52 @@ static size_t count_of(const xla_buffer *buffer)
     return count;
 }
 
-static const xla_array *find_array(const xla_attributes *attributes, const char *name, int dtype)
+static const void *find(const xla_attributes *attributes, const char *name, int type)
 {
     for (int64_t i = 0; i < attributes->count; i++) {
         const xla_text *of = attributes->names[i];
-        const xla_array *array = attributes->values[i];
-        if (of->length == strlen(name) && memcmp(of->start, name, of->length) == 0 &&
-            attributes->types[i] == XLA_ATTRIBUTE_ARRAY && array->dtype == dtype)
-            return array;
+        if (of->length == strlen(name) && memcmp(of->start, name, of->length) == 0)
+            return attributes->types[i] == type ? attributes->values[i] : NULL;
     }
     return NULL;
 }
 
-static shuf_request request_of(const uint64_t *form, const double *law)
+/* NULL, unless the array has `count` values of the type. */
+static const void *find_values(const xla_call *call, const char *name, int dtype, size_t count)
 {
-    shuf_request request = {
-        .permutation = {.n = form[FORM_N], .dtype = (shuf_dtype)form[FORM_DTYPE]}};
-    if (form[FORM_N] == 0)
-        request = (shuf_request){
+    const xla_array *array = find(&call->attributes, name, XLA_ATTRIBUTE_ARRAY);
+    return array && array->dtype == dtype && array->count == count ? array->data : NULL;
+}
+
+static bool read_algorithm(const xla_call *call, fill *f)
+{
+    const xla_text *text = find(&call->attributes, "algorithm", XLA_ATTRIBUTE_TEXT);
+    if (!text || text->length >= sizeof f->algorithm)
+        return false;
+    memcpy(f->algorithm, text->start, text->length);
+    f->algorithm[text->length] = '\0';
+    return true;
+}
+
+static bool read_request(const xla_call *call, fill *f)
+{
+    const uint64_t *form = find_values(call, "form", XLA_U64, FORM_FIELDS);
+    const double *law = find_values(call, "law", XLA_F64, LAW_FIELDS);
+    if (!form || !law || !read_algorithm(call, f))
+        return false;
+    f->numbers = form[FORM_N] ? 2 : 3;
+    if (form[FORM_N])
+        f->request = (shuf_request){.permutation = {.algorithm = f->algorithm,
+                                                    .n = form[FORM_N],
+                                                    .dtype = (shuf_dtype)form[FORM_DTYPE]}};
+    else
+        f->request = (shuf_request){
             SHUF_NUMBERS, .numbers = {.distribution = (shuf_distribution)form[FORM_DISTRIBUTION],
                                       .count = form[FORM_COUNT],
                                       .mean = law[LAW_MEAN],
                                       .std = law[LAW_STD],
                                       .dtype = (shuf_dtype)form[FORM_DTYPE],
                                       .method = (shuf_method)form[FORM_METHOD]}};
-    return request;
-}
-
-static bool read_request(const xla_call *call, fill *f)
-{
-    const xla_array *form = find_array(&call->attributes, "form", XLA_U64);
-    const xla_array *law = find_array(&call->attributes, "law", XLA_F64);
-    if (!form || !law || form->count != FORM_FIELDS || law->count != LAW_FIELDS)
-        return false;
-    f->request = request_of(form->data, law->data);
-    f->numbers = f->request.kind == SHUF_NUMBERS ? 3 : 2;
     return true;
 }
 
@@ -141,11 +158,10 @@ static bool read_places(const xla_call *call, fill *f)
 {
     size_t count;
     if (call->arguments.count == 0) {
-        const xla_array *words = find_array(&call->attributes, "words", XLA_U32);
-        if (!words)
+        count = 2 * f->numbers;
+        f->words = find_values(call, "words", XLA_U32, count);
+        if (!f->words)
             return false;
-        f->words = words->data;
-        count = words->count;
     } else {
         const xla_buffer *words = call->arguments.values[0];
         if (call->arguments.count != 1 || call->arguments.types[0] != XLA_BUFFER ||
@@ -158,21 +174,28 @@ static bool read_places(const xla_call *call, fill *f)
     return count % (2 * f->numbers) == 0;
 }
 
-static bool read_result(const xla_call *call, fill *f)
+static bool read_result(const xla_call *call, int64_t i, size_t places, rows *result)
 {
-    if (call->results.count != 1 || call->results.types[0] != XLA_BUFFER)
+    if (call->results.types[i] != XLA_BUFFER)
         return false;
-    const xla_buffer *out = call->results.values[0];
-    const size_t bytes = count_of(out) * width_of(out->dtype);
-    f->out = out->data;
-    f->row = f->places ? bytes / f->places : 0;
-    return f->row * f->places == bytes && width_of(out->dtype) > 0;
+    const xla_buffer *buffer = call->results.values[i];
+    const size_t width = width_of(buffer->dtype), bytes = count_of(buffer) * width;
+    *result = (rows){buffer->data, places ? bytes / places : 0};
+    return width > 0 && result->bytes * places == bytes;
+}
+
+static bool read_results(const xla_call *call, fill *f)
+{
+    const int64_t count = call->results.count;
+    return (count == 1 || count == 2) && read_result(call, 0, f->places, &f->out) &&
+           (count == 1 || read_result(call, 1, f->places, &f->workspace));
 }
 
 static bool read_call(const xla_call *call, fill *f)
 {
+    *f = (fill){0};
     return call->size >= sizeof *call && read_request(call, f) && read_places(call, f) &&
-           read_result(call, f);
+           read_results(call, f);
 }
 
 static xla_error *refuse_call(const xla_call *call)
@@ -213,7 +236,7 @@ void *shufpy_xla_fill_host(void *frame)
         return refuse_call(call);
     for (size_t i = 0; i < f.places && status == SHUF_OK; i++) {
         const shuf_request request = request_at(&f, f.words + 2 * f.numbers * i);
-        status = shuf_host_fill(&request, 1, f.out + f.row * i, f.row);
+        status = shuf_host_fill(&request, 1, f.out.memory + f.out.bytes * i, f.out.bytes);
     }
     return status == SHUF_OK ? NULL : fail_by_status(call, status);
 }
@@ -237,12 +260,15 @@ static bool read_device(uint32_t *words, const void *device, size_t bytes, void 
     return is_read;
 }
 
+/* All rows use the workspace of the first one, because the stream computes one after another. */
 static xla_error *fill_device(const xla_call *call, const fill *f, void *stream)
 {
+    const rows *out = &f->out, *workspace = &f->workspace;
     shuf_status status = SHUF_OK;
     for (size_t i = 0; i < f->places && status == SHUF_OK; i++) {
         const shuf_request request = request_at(f, f->words + 2 * f->numbers * i);
-        status = shuf_cuda_fill(&request, f->out + f->row * i, f->row, NULL, 0, stream);
+        status = shuf_cuda_fill(&request, out->memory + out->bytes * i, out->bytes,
+                                workspace->memory, workspace->bytes, stream);
     }
     return status == SHUF_OK ? NULL : fail_by_status(call, status);
 }
@@ -250,7 +276,7 @@ static xla_error *fill_device(const xla_call *call, const fill *f, void *stream)
 static xla_error *fill_at_device(const xla_call *call, fill *f, void *stream)
 {
     const size_t bytes = 2 * sizeof(uint32_t) * f->numbers * f->places;
-    uint32_t *words = malloc(bytes ? bytes : 1);
+    uint32_t *words = malloc(bytes);
     if (!words)
         return fail(call, XLA_RESOURCE_EXHAUSTED, "shufd: no memory for the numbers of a batch");
     if (!read_device(words, f->words, bytes, stream)) {
@@ -276,6 +302,6 @@ void *shufpy_xla_fill_cuda(void *frame)
     xla_error *error = call->api->get_stream(&get);
     if (error)
         return error;
-    return call->arguments.count ? fill_at_device(call, &f, get.stream)
-                                 : fill_device(call, &f, get.stream);
+    return call->arguments.count && f.places ? fill_at_device(call, &f, get.stream)
+                                             : fill_device(call, &f, get.stream);
 }

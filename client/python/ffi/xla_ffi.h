@@ -18,7 +18,8 @@ enum {
     XLA_MINOR = 1, /* the oldest */
     XLA_METADATA = 1,
     XLA_BUFFER = 1,          /* the type of each argument and result */
-    XLA_ATTRIBUTE_ARRAY = 1, /* the type of an attribute */
+    XLA_ATTRIBUTE_ARRAY = 1, /* types of attributes */
+    XLA_ATTRIBUTE_TEXT = 4,
 };
 
 /* Types of values. */

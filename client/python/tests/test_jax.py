@@ -75,12 +75,13 @@ def x64():
 
 @pytest.fixture
 def platforms(monkeypatch):
-    """A function that sets the platforms on which XLA calls libshuf."""
+    """A function that sets the platforms on which XLA calls libshuf, and the workspace that a GPU would need."""
     pytest.importorskip("jax.ffi")
     _jax_ffi.platforms()  # registers the handlers
 
-    def set_platforms(names, has_others):
+    def set_platforms(names, has_others, workspace=lambda request: 0):
         monkeypatch.setattr(_jax_ffi, "platforms", lambda: _jax_ffi.Platforms(frozenset(names), has_others))
+        monkeypatch.setattr(_jax_ffi, "workspace_bytes", workspace)
         _jax_random._program.cache_clear()
 
     yield set_platforms
@@ -121,8 +122,10 @@ def test_values_in_this_process(jax_device, seed):
 
     check_values(jax, law_cases(("f32", "f16", "bf16"), ("f32", "u32")), seed)
     for n in (1, 2, 1000, 100_003):
-        order = functools.partial(shufd.local.permute, n, epoch=2**40)
-        check_values(jax, [(functools.partial(shufd.jax.randperm, n, epoch=2**40), order)], seed)
+        for algorithm in ("primefold", "philox24", "lcg"):
+            more = {"epoch": 2**40, "algorithm": algorithm}
+            order = functools.partial(shufd.local.permute, n, **more)
+            check_values(jax, [(functools.partial(shufd.jax.randperm, n, **more), order)], seed)
     assert shufd.jax.normal((0, 3), seed).shape == (0, 3) and shufd.jax.uniform((), seed).shape == ()
 
 
@@ -165,6 +168,17 @@ def test_jit_and_vmap(jax_device):
     import jax
 
     check_jit_and_vmap(jax)
+
+
+@pytest.mark.parametrize("algorithm", ["primefold", "philox24", "lcg"])
+def test_batches_of_permutations(jax_device, algorithm):
+    import jax
+
+    seeds, epochs = np.arange(5) - 2, np.arange(3)
+    draw = functools.partial(shufd.jax.randperm, 1001, algorithm=algorithm)
+    each = jax.jit(jax.vmap(jax.vmap(draw, (None, 0)), (0, None)))(seeds, epochs)
+    same(each, np.stack([[shufd.local.permute(1001, int(seed), int(epoch), algorithm=algorithm) for epoch in epochs]
+                         for seed in seeds]))  # fmt: skip
 
 
 @pytest.mark.parametrize("count", [1, 3, 5, 8, 1001])
@@ -265,8 +279,27 @@ def test_ways_of_platforms(platforms, names, has_others):
         check_values(jax, law_cases(("f32", "f16", "bf16"), ("f32", "u32")), -7)
         check_values(jax, [(functools.partial(shufd.jax.randperm, 1001), functools.partial(shufd.local.permute, 1001))], 7)
         check_jit_and_vmap(jax)
-        same(jax.jit(jax.vmap(lambda seed: shufd.jax.randperm(5, seed)))(np.arange(3)),
-             np.stack([shufd.local.permute(5, seed) for seed in range(3)]))  # fmt: skip
+        check_batch(jax, "lcg")
+
+
+def check_batch(jax, algorithm):
+    same(jax.jit(jax.vmap(lambda seed: shufd.jax.randperm(5, seed, algorithm=algorithm)))(np.arange(3)),
+         np.stack([shufd.local.permute(5, seed, algorithm=algorithm) for seed in range(3)]))  # fmt: skip
+
+
+def test_workspace_of_a_gpu(platforms):
+    """A call has it as a second result; the CPU does not use it. If no GPU can compute an order, the host does."""
+    import jax
+
+    def refuse(request):
+        raise shufd.Invalid("too large")
+
+    with jax.default_device(jax.devices("cpu")[0]):
+        platforms(("cpu", "cuda"), False, lambda request: 1000)
+        check_batch(jax, "philox24")
+        assert "tensor<4x64xui32>" in jax.jit(lambda: shufd.jax.randperm(5, 7, algorithm="lcg")).lower().as_text()
+        platforms(("cpu", "cuda"), False, refuse)
+        check_batch(jax, "philox24")
 
 
 def test_unknown_version_of_the_interface(platforms, monkeypatch):
@@ -290,11 +323,15 @@ def test_handler_refuses_other_calls():
         shufd.jax.normal(3, 7)
         words = np.zeros((3, 2), np.uint32)
         form, law = np.array([0, 1, 5, 0, 3], np.uint64), np.array([0.0, 1.0])
-        rest, law_alone, other = {"form": form, "law": law}, {"law": law}, "shufd: the call has other arguments"
+        law_alone = {"law": law, "algorithm": ""}
+        rest, other = {"form": form, **law_alone}, "shufd: the call has other arguments"
         for arguments, attributes, length, expected in (
             ((), rest, 3, other),
             ((words,), law_alone, 3, other),
-            ((words,), {"form": form}, 3, other),
+            ((words,), {"form": form, "algorithm": ""}, 3, other),
+            ((words,), {"form": form, "law": law}, 3, other),
+            ((words,), {**rest, "algorithm": "a" * 16}, 3, other),
+            ((words,), {**rest, "algorithm": form}, 3, other),
             ((words,), {"form": form[:4], **law_alone}, 3, other),
             ((words,), {"form": form.astype(np.float64), **law_alone}, 3, other),
             ((words[:2],), rest, 3, other),
@@ -324,6 +361,7 @@ def test_errors_of_the_computation(jax_device, x64):
         (lambda: shufd.jax.randperm(0, 7), r"n 0: expected 1 to 2\^62"),
         (lambda: shufd.jax.randperm(10, np.zeros(3, np.int32)), r"seed: int32, shape \(3,\): expected a single integer"),
         (lambda: shufd.jax.randperm(10, 1.5), "seed: 1.5: expected an integer"),
+        (lambda: shufd.jax.randperm(10, 7, algorithm="philox"), 'algorithm "philox": expected primefold, philox24 or lcg'),
         (lambda: shufd.jax.normal(3, 7, scale=0), "scale 0: expected"),
         (lambda: shufd.jax.normal(-1, 7), "size: -1: expected 0 or more"),
         (lambda: shufd.jax.normal(3, 7, offset=2**62), r"offset 4611686018427387904: expected less than 2\^62"),
@@ -356,7 +394,7 @@ STRUCTURES = {  # of xla_ffi.h; "-": a field that no code uses
 }  # fmt: skip
 NUMBERS = {
     "XLA_MAJOR": "API_MAJOR", "XLA_METADATA": "Extension_Metadata", "XLA_BUFFER": "ArgType_BUFFER",
-    "XLA_ATTRIBUTE_ARRAY": "AttrType_ARRAY", "XLA_S64": "DataType_S64", "XLA_U32": "DataType_U32", "XLA_U64": "DataType_U64",
+    "XLA_ATTRIBUTE_ARRAY": "AttrType_ARRAY", "XLA_ATTRIBUTE_TEXT": "AttrType_STRING", "XLA_S64": "DataType_S64", "XLA_U32": "DataType_U32", "XLA_U64": "DataType_U64",
     "XLA_F16": "DataType_F16", "XLA_F32": "DataType_F32", "XLA_F64": "DataType_F64", "XLA_BF16": "DataType_BF16",
     "XLA_INVALID_ARGUMENT": "Error_Code_INVALID_ARGUMENT", "XLA_RESOURCE_EXHAUSTED": "Error_Code_RESOURCE_EXHAUSTED",
     "XLA_INTERNAL": "Error_Code_INTERNAL",

@@ -12,6 +12,8 @@ import re
 import warnings
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from . import _request
 from ._errors import DeviceError
 from ._in_process import workspace_bytes
@@ -19,6 +21,7 @@ from ._shuf import ffi, lib
 
 _TARGET = "shufd_fill"
 _ALIGNMENT = 16  # bytes, of CUDA memory
+_WORKSPACE_ALIGNMENT = 256
 
 
 class Platforms(NamedTuple):
@@ -92,14 +95,21 @@ def _has_cuda_library() -> bool:
     return True
 
 
-def fill(shape: tuple[int, ...], kind: Any, *words: Any, **attributes: Any) -> Any:
+def workspace(request: Any) -> int:
+    """The device memory that a GPU needs for a request; 0 if no GPU may compute it. Fails with Invalid if no GPU can."""
+    return workspace_bytes(request) if "cuda" in platforms().names else 0
+
+
+def fill(shape: tuple[int, ...], kind: Any, workspace: int, *words: Any, **attributes: Any) -> Any:
     """An array that libshuf fills. The handler takes its numbers from `words` or from the attribute of this name. Under vmap
-    there is still one call, with the words of all elements."""
+    there is still one call, with the words of all elements, and a workspace for each of them."""
     import jax
 
     count = math.prod(shape)
     lanes = _ALIGNMENT // kind.itemsize if "cuda" in platforms().names else 1
     filled = -(-count // lanes) * lanes  # so each row of a batch begins at an aligned address
-    result = jax.ShapeDtypeStruct(shape if filled == count else (filled,), kind)
-    values = jax.ffi.ffi_call(_TARGET, result, vmap_method="expand_dims")(*words, **attributes)
+    results = [jax.ShapeDtypeStruct(shape if filled == count else (filled,), kind)]
+    if workspace:
+        results.append(jax.ShapeDtypeStruct((-(-workspace // _WORKSPACE_ALIGNMENT), _WORKSPACE_ALIGNMENT // 4), np.uint32))
+    values = jax.ffi.ffi_call(_TARGET, results, vmap_method="expand_dims")(*words, **attributes)[0]
     return values if filled == count else values[:count].reshape(shape)

@@ -59,6 +59,7 @@ class _Form(NamedTuple):
     shape: tuple[int, ...]
     dtype: int
     n: int = 0
+    algorithm: str = ""
     distribution: int = 0
     method: int = 0
     mean: float = 0.0
@@ -72,12 +73,16 @@ class _Form(NamedTuple):
     def kind(self) -> Any:
         return np.dtype(_dtype.numpy_of(self.dtype))
 
+    def request(self, seed: int = 0, epoch: int = 0) -> Any:
+        """That of a permutation."""
+        request = _request.whole(self.n, seed, None, epoch, self.algorithm)
+        request.permutation.dtype = self.dtype
+        return request
+
     def fill(self, out: Any, place: list[int]) -> None:
         """Fills an array in host memory."""
         if self.n:
-            status = lib.shufpy_host_slice(
-                self.n, *place, 0, 0, 0, self.n, 1, self.dtype, 1, out.ctypes.data, out.nbytes
-            )
+            status = lib.shufpy_host_fill(self.request(*place), 1, out.ctypes.data, out.nbytes)
         else:
             status = lib.shufpy_host_numbers(
                 self.distribution, *place, self.size, self.mean, self.std, self.dtype, self.method, 1, out.ctypes.data,
@@ -86,10 +91,12 @@ class _Form(NamedTuple):
         check(status)
 
 
-def _by_xla(form: _Form, *words: Any, **fixed: Any) -> Any:
-    fields = (form.n, form.distribution, form.dtype, form.method, form.size)
-    law = (form.mean, form.std)
-    return _jax_ffi.fill(form.shape, form.kind, *words, **fixed, form=np.array(fields, np.uint64), law=np.array(law))
+def _by_xla(form: _Form, workspace: int, *words: Any, **fixed: Any) -> Any:
+    fields = np.array([form.n, form.distribution, form.dtype, form.method, form.size], np.uint64)
+    law = np.array([form.mean, form.std])
+    return _jax_ffi.fill(
+        form.shape, form.kind, workspace, *words, **fixed, form=fields, law=law, algorithm=form.algorithm
+    )
 
 
 def _by_callback(form: _Form, words: Any) -> Any:
@@ -115,9 +122,14 @@ def _program(form: _Form, fixed: tuple[int, ...] = ()) -> Callable[..., Any]:
 
     constant = np.array(fixed, np.uint32)
     names, has_others = _jax_ffi.platforms()
+    workspace = 0
+    try:
+        workspace = _jax_ffi.workspace(form.request()) if form.n else 0
+    except Invalid:  # the permutation is too large for a GPU
+        names, has_others = names - {"cuda"}, True
 
     def by_xla(*words: Any) -> Any:
-        return _by_xla(form, *words) if words else _by_xla(form, words=constant)
+        return _by_xla(form, workspace, *words) if words else _by_xla(form, workspace, words=constant)
 
     def by_callback(*words: Any) -> Any:
         return _by_callback(form, *(words or (constant.reshape(-1, 2),)))
@@ -150,22 +162,25 @@ def _call(form: _Form, **numbers: Any) -> Any:
     return _program(form)(words)
 
 
-def randperm(n: int, seed: Number, epoch: Number = 0, *, dtype: Any = None) -> jax.Array:
-    """The permutation of [0, n) by primefold that seed and epoch select, computed in this process. The values are those of
+def randperm(
+    n: int, seed: Number, epoch: Number = 0, *, dtype: Any = None, algorithm: str = "primefold"
+) -> jax.Array:
+    """The permutation of [0, n) that algorithm, seed and epoch select, computed in this process. The values are those of
     shufd.permute().
 
     n            1 to 2^62
     seed, epoch  numbers, or single integers of JAX, which jit and vmap may trace. A negative seed selects the same as seed +
                  2^64
     dtype        "u32" (n <= 2^32) or i64 and u64, which need jax_enable_x64; by default the smaller one that holds n - 1
+    algorithm    "primefold", "philox24" or "lcg". On a GPU the last two need a workspace, for each element of a batch
 
     Works eagerly, under jit and vmap, and beside grad, on each platform of JAX. Errors: Invalid; for traced numbers out of
     range, a ValueError or RuntimeError of JAX when the program runs.
     """
-    request = _request.permutation(n, 0, None, 0, None, _request._NO_SHARD, _request._NO_PART, dtype, "primefold")
+    request = _request.permutation(n, 0, None, 0, None, _request._NO_SHARD, _request._NO_PART, dtype, algorithm)
     number = int(_request.shape_of(request).dtype)
     count = int(request.permutation.n)
-    return _call(_Form((count,), number, n=count), seed=seed, epoch=epoch)
+    return _call(_Form((count,), number, count, algorithm), seed=seed, epoch=epoch)
 
 
 def normal(
@@ -185,7 +200,7 @@ def normal(
     number = _dtype.number_of(dtype, _dtype.GAUSS)
     local.normal(loc, scale, 0, seed=0, dtype=_dtype.numpy_of(number), method=method)  # checks the arguments
     law = (lib.SHUF_GAUSS, _request.METHODS[method], float(loc), float(scale))
-    return _numbers(_Form(_arguments.shape(shape), number, 0, *law), seed, stream, offset)
+    return _numbers(_Form(_arguments.shape(shape), number, 0, "", *law), seed, stream, offset)
 
 
 def uniform(
@@ -197,7 +212,7 @@ def uniform(
     The other arguments and the errors are those of normal().
     """
     number = _dtype.number_of(dtype, _dtype.UNIFORM)
-    return _numbers(_Form(_arguments.shape(shape), number, 0, lib.SHUF_UNIFORM), seed, stream, offset)
+    return _numbers(_Form(_arguments.shape(shape), number, 0, "", lib.SHUF_UNIFORM), seed, stream, offset)
 
 
 def _numbers(form: _Form, seed: Any, stream: Any, offset: Any) -> Any:
