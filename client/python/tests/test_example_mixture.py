@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+"""Runs examples/mixture.py like a user: the job is killed with 4 ranks, continues with 3, and then with 8."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch")
+EXAMPLE = pathlib.Path(__file__).parent.parent / "examples/mixture.py"
+
+
+def test_each_source_is_read_as_the_mixture_says():
+    if not torch.distributed.is_available():
+        pytest.skip("this torch has no distributed package")
+    result = subprocess.run(
+        [sys.executable, str(EXAMPLE), "--steps", "1500", "--every", "5"], capture_output=True, text=True, timeout=900
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.count("killed; the checkpoint is at position") == 2
+    assert "maths: 11,993 records read, 11,993 expected, each 4 to 5 times" in result.stdout, result.stdout
