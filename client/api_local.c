@@ -106,22 +106,46 @@ static shuf_status fail_interrupted(struct shuf__error *error)
     return shuf__fail(error, SHUF_CANCELLED, "the function of shuf_set_interrupt() ended the call");
 }
 
+/* What a computation asks while it runs. `self` is the calling thread. */
+static struct shuf__computation computation_of(const struct shuf__request *request, pthread_t *self)
+{
+    return (struct shuf__computation){.request = *request,
+                                      .cancelled = shuf__has_interrupt() ? is_interrupted : NULL,
+                                      .cancel_context = self};
+}
+
+/* A shuffle is faster with a workspace, and a plan needs one. */
+static shuf_status take_workspace(const struct shuf__request *request, int team,
+                                  struct shuf__block *workspace, struct shuf__error *error)
+{
+    const struct shuf__workspace needs = shuf__host_workspace(team, request);
+    struct shuf__error ignored;
+    if (needs.best == 0)
+        return SHUF_OK;
+    if (needs.least)
+        return shuf__host_alloc(SHUF__MEMORY_PRIVATE, needs.least, workspace, error);
+    shuf__host_alloc(SHUF__MEMORY_PRIVATE, needs.best, workspace, &ignored);
+    return SHUF_OK;
+}
+
 static shuf_status compute(const struct shuf__request *request, const struct shuf__block *in,
-                           const struct shuf__block *workspace, unsigned threads, void *out,
+                           bool has_workspace, unsigned threads, void *out,
                            struct shuf__error *error)
 {
     pthread_t self = pthread_self();
+    struct shuf__computation computation = computation_of(request, &self);
+    struct shuf__block workspace = {0};
     const struct shuf__simd_ops *simd;
     int team;
-    const struct shuf__computation computation = {.request = *request,
-                                                  .input = in,
-                                                  .workspace = workspace,
-                                                  .cancelled =
-                                                      shuf__has_interrupt() ? is_interrupted : NULL,
-                                                  .cancel_context = &self};
-    if (shuf__simd_choose(NULL, &simd, error) || shuf__team(threads, &team, error))
+    if (shuf__simd_choose(NULL, &simd, error) || shuf__team(threads, &team, error) ||
+        (has_workspace && take_workspace(request, team, &workspace, error)))
         return error->status;
-    return shuf__cpu_compute(simd, team, &computation, out) ? SHUF_OK : fail_interrupted(error);
+    computation.input = in;
+    computation.workspace = workspace.memory ? &workspace : NULL;
+    if (!shuf__cpu_compute(simd, team, &computation, out))
+        fail_interrupted(error);
+    shuf__host_free(&workspace);
+    return error->status;
 }
 
 shuf_status shuf_host_fill(const shuf_request *request, unsigned threads, void *out, size_t bytes)
@@ -131,32 +155,22 @@ shuf_status shuf_host_fill(const shuf_request *request, unsigned threads, void *
     if (error->status || make_fill(request, bytes, &m, error) ||
         check_alignment(out, shuf__dtype_bytes(m.request.dtype), error))
         return error->status;
-    return compute(&m.request, NULL, NULL, threads, out, error);
+    return compute(&m.request, NULL, true, threads, out, error);
 }
 
 enum { WORKSPACE_ALIGNMENT = 64 }; /* of `out`, for a shuffle with a workspace (partition.h) */
 
-/* The workspace makes shuffles of large arrays faster, but they need none. */
 shuf_status shuf_host_shuffle(const shuf_records *records, unsigned threads, const void *in,
                               void *out, size_t bytes)
 {
     struct shuf__error *error =
         BEGIN(SHUF__POINTER(records), SHUF__POINTER(in), SHUF__POINTER(out));
     struct shuf__request_message m;
-    struct shuf__block workspace = {0};
-    struct shuf__error ignored;
-    int team;
-    if (error->status || make_shuffle(records, in, out, bytes, &m, error) ||
-        shuf__team(threads, &team, error))
+    if (error->status || make_shuffle(records, in, out, bytes, &m, error))
         return error->status;
-    struct shuf__block input = {.memory = (void *)(uintptr_t)in, .host = in, .bytes = bytes};
-    const struct shuf__workspace best = shuf__host_workspace(team, &m.request);
-    if (best.best && (uintptr_t)out % WORKSPACE_ALIGNMENT == 0)
-        shuf__host_alloc(SHUF__MEMORY_PRIVATE, best.best, &workspace, &ignored);
-    const shuf_status status =
-        compute(&m.request, &input, workspace.memory ? &workspace : NULL, threads, out, error);
-    shuf__host_free(&workspace);
-    return status;
+    const struct shuf__block input = {.memory = (void *)(uintptr_t)in, .host = in, .bytes = bytes};
+    const bool is_aligned = (uintptr_t)out % WORKSPACE_ALIGNMENT == 0;
+    return compute(&m.request, &input, is_aligned, threads, out, error);
 }
 
 static shuf_status refuse_compaction(const struct shuf__request *request, struct shuf__error *error)
@@ -172,7 +186,8 @@ shuf_status shuf_host_index(const shuf_permutation *permutation, shuf_direction 
                             unsigned threads, const uint64_t *at, size_t count, uint64_t *out)
 {
     struct shuf__error *error = BEGIN(SHUF__POINTER(permutation));
-    struct shuf__computation computation = {0};
+    pthread_t self = pthread_self();
+    struct shuf__computation computation = computation_of(&(struct shuf__request){0}, &self);
     const struct shuf__simd_ops *simd;
     int team;
     if (error->status ||
@@ -183,7 +198,27 @@ shuf_status shuf_host_index(const shuf_permutation *permutation, shuf_direction 
         return error->status;
     if (at != out && count)
         memcpy(out, at, count * sizeof *out);
-    return shuf__host_look_up(simd, team, &computation, out, count, error);
+    return shuf__host_look_up(simd, team, &computation, out, count, error) == SHUF_CANCELLED
+               ? fail_interrupted(error)
+               : error->status;
+}
+
+/* A fingerprint is a sum, so its parts can be computed one after the other. */
+static shuf_status add_up(const struct shuf__simd_ops *simd, int team, const char *values,
+                          unsigned width, uint64_t count, uint64_t *fingerprint,
+                          struct shuf__error *error)
+{
+    enum { PART = 1 << 24 };
+    pthread_t self = pthread_self();
+    *fingerprint = 0;
+    for (uint64_t first = 0, part; first < count; first += part) {
+        part = count - first < PART ? count - first : PART;
+        *fingerprint +=
+            shuf__host_fingerprint(simd, team, values + first * width, width, part, first);
+        if (shuf__has_interrupt() && is_interrupted(&self))
+            return fail_interrupted(error);
+    }
+    return SHUF_OK;
 }
 
 shuf_status shuf_host_fingerprint(const void *values, unsigned width, uint64_t count,
@@ -195,8 +230,7 @@ shuf_status shuf_host_fingerprint(const void *values, unsigned width, uint64_t c
     if (error->status || check_width(width, error) || shuf__simd_choose(NULL, &simd, error) ||
         shuf__team(threads, &team, error))
         return error->status;
-    *fingerprint = count ? shuf__host_fingerprint(simd, team, values, width, count, 0) : 0;
-    return SHUF_OK;
+    return add_up(simd, team, values, width, count, fingerprint, error);
 }
 
 /* ---- Device memory ---- */

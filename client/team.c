@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * See team.h. Two faults of OpenMP's run time must not reach a program. It ends the process if it
- * cannot start a thread, so a larger team is tried first. In a child of fork() it waits for ever if
- * the parent had a team, perhaps one of another library, so such a child has no team.
+ * cannot start a thread, so a team that is larger than the last one is tried first. In a child of
+ * fork() it waits for ever if the parent had a team, perhaps one of another library, so such a
+ * child has no team.
  */
 #include "team.h"
 
@@ -14,8 +15,8 @@
 
 enum { MOST = 65536 }; /* threads of one call */
 
-static bool is_child; /* of fork() since the library was loaded */
-static _Thread_local int largest = 1;
+static bool is_child;              /* of fork() since the library was loaded */
+static _Thread_local int last = 1; /* OpenMP ends the threads that a smaller team does not need */
 
 static void note_child(void)
 {
@@ -32,10 +33,8 @@ shuf_status shuf__team(unsigned threads, int *team, struct shuf__error *error)
     if (threads > MOST)
         return shuf__fail(error, SHUF_INVALID, "threads %u: expected at most %d", threads, MOST);
     *team = is_child ? 1 : shuf__host_threads(threads);
-    if (*team <= largest)
-        return SHUF_OK;
-    if (shuf__threads_start(*team, 0, error))
+    if (*team > last && shuf__threads_start(*team, 0, error))
         return error->status;
-    largest = *team;
+    last = *team;
     return SHUF_OK;
 }

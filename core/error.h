@@ -21,7 +21,8 @@ struct shuf__error {
     char text[SHUF__ERROR_TEXT]; /* one line, no newline at its end */
 };
 
-/* Writes the status and the text to *error, and cuts a text that is too long. Returns `status`, so
+/* Writes the status and the text to *error. Cuts a text that is too long, and replaces characters
+ * that would break the line. Returns `status`, so
  * a failing function can end with `return shuf__fail(error, SHUF_INVALID, ...)`. */
 shuf_status shuf__fail(struct shuf__error *error, shuf_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -40,6 +40,7 @@ shuf_status shuf__fail(struct shuf__error *error, shuf_status status, const char
     va_start(args, format);
     vsnprintf(error->text, sizeof error->text, format, args);
     va_end(args);
+    shuf__make_printable(error->text);
     error->status = status;
     return status;
 }

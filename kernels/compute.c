@@ -20,13 +20,13 @@ static uint64_t windows_of_values(const struct shuf__permutation *p)
 static uint64_t evaluations_a_row(const struct shuf__request *request)
 {
     const struct shuf__permutation *p = shuf__request_permutation(request);
-    const uint64_t count = shuf__request_shape(request).count;
+    uint64_t count = shuf__request_shape(request).count;
     if (p && !shuf_algorithm_has_random_access(p->algorithm))
         return UINT64_C(1) << shuf_domain_bits(p->n);
     if (p && p->n <= SHUF_PRIMEFOLD_EXACT)
         return p->n;
     if (p && p->window)
-        return count + windows_of_values(p) * EVALUATIONS_A_WINDOW;
+        count += windows_of_values(p) * EVALUATIONS_A_WINDOW;
     return count ? count : 1;
 }
 

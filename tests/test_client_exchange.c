@@ -52,6 +52,17 @@ static void check(const uint32_t *values)
     assert_int_equal(places[0], 0);
 }
 
+/* The same plan, computed in this process. */
+static void check_local(const shuf_request *request, const void *values, const shuf_shape *shape)
+{
+    for (unsigned threads = 1; threads <= 2; threads++) {
+        void *own = malloc(shape->bytes);
+        assert_int_equal(shuf_host_fill(request, threads, own, shape->bytes), SHUF_OK);
+        assert_memory_equal(own, values, shape->bytes);
+        free(own);
+    }
+}
+
 static void copies(void **state)
 {
     (void)state;
@@ -67,6 +78,7 @@ static void copies(void **state)
     client_expect(h, shuf_copy(h, &ranks, values, shape.bytes, &result), SHUF_OK, "");
     assert_string_equal(result.algorithm, "primefold");
     check(values);
+    check_local(&ranks, values, &shape);
     free(values);
     shuf_close(h);
 }
@@ -292,6 +304,7 @@ static void one_sided_copies(void **state)
     client_expect(h, shuf_copy(h, &one_sided, values, shape.bytes, &result), SHUF_OK, "");
     assert_string_equal(result.algorithm, "primefold");
     check_one_sided(values, PART);
+    check_local(&one_sided, values, &shape);
     free(values);
     shuf_close(h);
 }

@@ -473,6 +473,7 @@ static void bad_requests_are_refused(void **state)
         {{.permutation = {.n = 10, .window = 3}}, 4096, "chunk 0"},
         {{.permutation = {.n = 10, .chunk = 3, .window = 2, .algorithm = "lcg"}}, 4096, "lcg"},
         {{.permutation = {.n = 10, .algorithm = "no"}}, 4096, "no"},
+        {{.permutation = {.n = 10, .algorithm = "a\n\33[2J"}}, 4096, "a??[2J"},
         {{SHUF_NUMBERS, .numbers = {.distribution = SHUF_GAUSS, .count = 8}}, 4096, "std"},
         {{SHUF_RECORDS, .records = {.n = 8, .record = 8}}, 4096, "RECORDS"},
         {{SHUF_BUFFER, .bytes = 8}, 4096, "BUFFER"},
@@ -487,6 +488,29 @@ static void bad_requests_are_refused(void **state)
     for (int i = 0; i < 4096; i++)
         assert_int_equal(contents[i], 0xa5); /* nothing half-served */
     free(contents);
+}
+
+/* A step at the end of a shard, and a world above n with drop_last. */
+static void shards_without_values(void **state)
+{
+    (void)state;
+    const shuf_permutation rows[] = {
+        {.n = 1000, .view = SHUF_VIEW_SHARD, .rank = 1, .world = 8, .step = 125},
+        {.n = 1000, .chunk = 2, .window = 2, .view = SHUF_VIEW_SHARD, .world = 8, .step = 125},
+        {.n = 1000,
+         .chunk = 5,
+         .window = 3,
+         .view = SHUF_VIEW_SHARD,
+         .world = 1001,
+         .drop_last = 1},
+        {.n = 9, .algorithm = "philox24", .view = SHUF_VIEW_SHARD, .world = 3, .step = 3},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const shuf_request request = {.permutation = rows[i]};
+        shuf_shape shape;
+        free(filled(&request, &shape));
+        assert_int_equal(shape.bytes, 0);
+    }
 }
 
 static void bad_pointers_are_refused(void **state)
@@ -621,8 +645,15 @@ static void an_interrupt_ends_a_call(void **state)
     shuf_set_interrupt(interrupt);
     assert_int_equal(shuf_host_fill(&request, 2, values, 4 * request.permutation.n),
                      SHUF_CANCELLED);
+    uint64_t fingerprint, *at = calloc(100000, sizeof *at);
+    assert_int_equal(shuf_host_index(&request.permutation, SHUF_FORWARD, 2, at, 100000, at),
+                     SHUF_CANCELLED);
+    assert_int_equal(shuf_host_fingerprint(values, 4, request.permutation.n, 2, &fingerprint),
+                     SHUF_CANCELLED);
     shuf_set_interrupt(NULL);
     check(shuf_host_fill(&request, 2, values, 4 * request.permutation.n));
+    check(shuf_host_fingerprint(values, 4, request.permutation.n, 2, &fingerprint));
+    free(at);
     free(values);
 }
 
@@ -638,6 +669,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(shuffles_match),
         cmocka_unit_test(look_ups_are_inverse),
         cmocka_unit_test(bad_requests_are_refused),
+        cmocka_unit_test(shards_without_values),
         cmocka_unit_test(bad_pointers_are_refused),
         cmocka_unit_test(bad_device_memory_is_refused),
         cmocka_unit_test(eight_threads_get_the_same_values),

@@ -575,3 +575,24 @@ def test_chunks_of_windows() -> None:
 def test_wrong_windows(windows: dict, words: str) -> None:
     with pytest.raises(shufd.Invalid, match=words):
         local.permute(10, 7, **windows)
+
+
+def test_a_team_that_grows_again_is_tried_first():
+    """A smaller team ends the threads of a larger one, so the next large one may fail, but does not end the process."""
+    program = """
+import resource, shufd, numpy as np
+out = np.empty(1 << 22, np.uint32)
+for threads in (16, 2):
+    shufd.local.permute(1 << 22, seed=7, threads=threads, out=out)
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + (3 << 20), resource.RLIM_INFINITY))
+try:
+    shufd.local.permute(1 << 22, seed=7, threads=16, out=out)
+except shufd.IOFailure as error:
+    print(error)
+"""
+    if "asan" in os.environ.get("LD_PRELOAD", ""):
+        pytest.skip("AddressSanitizer needs the address space")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "threads 16: 15 more threads cannot be started" in done.stdout
