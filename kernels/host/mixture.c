@@ -52,7 +52,7 @@ void shuf__mixture_block_order(const struct shuf__mixture *m,
                                union shuf__bijection *order)
 {
     shuf__primefold_make(&order->primefold, shape_of(m, block), m->block_key,
-                         block->stage->first + block->from);
+                         block->stage->blocks + block->from / m->block);
 }
 
 /* The draws of a node that stand in a block, and the first one of their slots. */

@@ -31,6 +31,7 @@ struct shuf__data_set {
 /* The positions from `first` on, in which the weights do not change. */
 struct shuf__stage {
     uint64_t first, length;
+    uint64_t blocks; /* in the stages before */
     shuf_mixture_tree tree;
     uint32_t *source; /* of each leaf, ascending */
     uint64_t *before; /* records of this source before the stage */

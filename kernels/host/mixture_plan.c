@@ -166,6 +166,15 @@ static uint64_t stage_length(const struct shuf__mixture *m, const struct shuf__s
     return most;
 }
 
+/* The blocks of the stages that are there. */
+static uint64_t blocks_before(const struct shuf__mixture *m)
+{
+    if (m->stage_count == 0)
+        return 0;
+    const struct shuf__stage *last = &m->stages[m->stage_count - 1];
+    return last->blocks + (last->length - 1) / m->block + 1;
+}
+
 /* Adds the stage from `first` on, which ends before `end` if a source ends. Leaves m->length as it
  * is if all sources have ended. */
 static shuf_status add_stage(struct planning *planning, uint64_t first, uint64_t end,
@@ -189,6 +198,7 @@ static shuf_status add_stage(struct planning *planning, uint64_t first, uint64_t
         return error->status;
     stage->first = first;
     stage->length = stage_length(m, stage, end - first);
+    stage->blocks = blocks_before(m);
     if (stage->length % m->block)
         stage->last_block = shuf_primefold_shape_of(stage->length % m->block);
     m->stage_count++;

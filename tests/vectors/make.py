@@ -322,7 +322,8 @@ class Mixture:
                     break
                 tree = mixture_tree(active)
                 length = self.length_of(tree, drawn, end - begin)
-                self.stages.append((begin, length, tree, list(drawn)))
+                blocks = sum(-(-stage[1] // block) for stage in self.stages)
+                self.stages.append((begin, length, tree, list(drawn), blocks))
                 for i, count in mixture_shares(tree, length, {}).items():
                     drawn[i] += count
                 begin += length
@@ -344,11 +345,11 @@ class Mixture:
         return low
 
     def place(self, position):
-        begin, length, tree, drawn = [s for s in self.stages if s[0] <= position][-1]
+        begin, length, tree, drawn, blocks = [s for s in self.stages if s[0] <= position][-1]
         inside = position - begin
         first = inside - inside % self.block
         slots = min(self.block, length - first)
-        order = [int(slot) for slot in primefold(slots, mixture_key(self.seed, 0, 1), begin + first)]
+        order = [int(slot) for slot in primefold(slots, mixture_key(self.seed, 0, 1), blocks + first // self.block)]
         before, after = mixture_shares(tree, first, {}), mixture_shares(tree, first + slots, {})
         owner = [source for source in before for _ in range(after[source] - before[source])]
         source = owner[order[inside - first]]
