@@ -3,6 +3,7 @@
  * The public calls for mixtures (shuf_mixture.h), which this process computes.
  */
 #include "arguments.h"
+#include "cuda_library.h"
 #include "host/mixture.h"
 #include "interrupt.h"
 #include "team.h"
@@ -143,6 +144,28 @@ shuf_status shuf_mixture_fill(shuf_mixture *mixture, uint64_t first, size_t coun
     const struct shuf__places places = {out->index, out->source, out->epoch, out->record};
     return shuf__mixture_fill(&mixture->plan, mixture->readers, team, &caller, first, count, stride,
                               &places, error);
+}
+
+shuf_status shuf_cuda_mixture_workspace(const shuf_mixture *mixture, size_t count, size_t *bytes)
+{
+    struct shuf__error *error = BEGIN(SHUF__POINTER(mixture), SHUF__POINTER(bytes));
+    const struct shuf__cuda_library *cuda = error->status ? NULL : shuf__cuda_library(error);
+    if (cuda)
+        *bytes = cuda->mixture_bytes(&mixture->plan, count);
+    return error->status;
+}
+
+shuf_status shuf_cuda_mixture_fill(const shuf_mixture *mixture, uint64_t first, size_t count,
+                                   uint64_t *index, void *workspace, size_t workspace_bytes,
+                                   void *stream)
+{
+    struct shuf__error *error = BEGIN(SHUF__POINTER(mixture), {"index", count && !index});
+    const struct shuf__scratch_memory scratch = {workspace, workspace_bytes};
+    if (error->status || check_range(mixture, first, count, 1, error) || count == 0)
+        return error->status;
+    const struct shuf__cuda_library *cuda = shuf__cuda_library(error);
+    return cuda ? cuda->mixture(&mixture->plan, first, count, index, &scratch, stream, error)
+                : error->status;
 }
 
 static shuf_status check_place(const struct shuf__mixture *plan, const struct shuf__place *place,

@@ -33,6 +33,8 @@ struct shuf__scratch_memory {
     }
 enum { SHUF__CUDA_STRUCTS = 5 };
 
+struct shuf__mixture;
+
 struct shuf__cuda_library {
     /* Both copies of the code must be of one build, because they share structs. */
     const char *version;
@@ -56,6 +58,13 @@ struct shuf__cuda_library {
     /* Writes the fingerprint of `count` values of `width` bytes to *sum in device memory. */
     shuf_status (*fingerprint)(const void *values, unsigned width, uint64_t count, uint64_t *sum,
                                void *stream, struct shuf__error *error);
+    /* The scratch memory that mixture() needs for so many places. */
+    size_t (*mixture_bytes)(const struct shuf__mixture *mixture, uint64_t count);
+    /* Writes the indices of `count` records, from position `first` on. Fails with SHUF_INVALID for
+     * windowed sources, and while the stream is captured. */
+    shuf_status (*mixture)(const struct shuf__mixture *mixture, uint64_t first, uint64_t count,
+                           uint64_t *index, const struct shuf__scratch_memory *scratch,
+                           void *stream, struct shuf__error *error);
 };
 
 /* The loaded library, which is loaded once in a process. NULL with SHUF_DEVICE if it cannot be

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * shuf_mixture.h: the golden table, and for random mixtures every property that docs/spec.md
- * promises, checked place by place.
+ * promises, checked place by place. On a GPU: equality with the host.
  */
 #include "support/cmocka_all.h"
 #include "support/golden.h"
+#include "support/gpu.h"
 #include "support/random.h"
 #include "support/sanitized.h"
 
@@ -508,8 +509,114 @@ static void fill_is_interruptible(void **state)
     shuf_mixture_free(mix.mixture);
 }
 
-int main(void)
+/* ---- On a GPU ---- */
+
+enum { GUARD = 32 };
+
+/* Compares `count` indices from `first` on with those of the host. */
+static void check_gpu(const struct mix *mix, uint64_t first, size_t count)
 {
+    size_t room = 0;
+    const size_t bytes = count * sizeof(uint64_t);
+    uint64_t *host = malloc(bytes), *got = malloc(bytes + GUARD);
+    memset(got, 0xa5, bytes + GUARD);
+    expect_ok(shuf_mixture_fill(mix->mixture, first, count, 1, 1, &(shuf_mixed){.index = host}));
+    expect_ok(shuf_cuda_mixture_workspace(mix->mixture, count, &room));
+    char *const workspace = gpu_alloc(room + GUARD), after[GUARD];
+    uint64_t *const index = gpu_alloc(bytes + GUARD);
+    gpu_write(index, bytes + GUARD, got);
+    gpu_write(workspace + room, GUARD, got);
+    expect_ok(shuf_cuda_mixture_fill(mix->mixture, first, count, index, workspace, room, NULL));
+    gpu_read(index, bytes + GUARD, got);
+    gpu_read(workspace + room, GUARD, after);
+    for (size_t i = 0; i < count; i++)
+        if (got[i] != host[i])
+            fail_msg("position %" PRIu64 ": %" PRIu64 ", expected %" PRIu64, first + i, got[i],
+                     host[i]);
+    for (int i = 0; i < GUARD; i++)
+        assert_true(((uint8_t *)(got + count))[i] == 0xa5 && (uint8_t)after[i] == 0xa5);
+    gpu_free(index);
+    gpu_free(workspace);
+    free(host);
+    free(got);
+}
+
+static void gpu_has_the_values_of_the_host(void **state)
+{
+    (void)state;
+    random_start("gpu_has_the_values_of_the_host");
+    for (int i = 0; i < 150; i++) {
+        static struct mix mix;
+        random_mix(&mix);
+        for (size_t k = 0; k < mix.request.source_count; k++)
+            mix.source[k].chunk = mix.source[k].window = 0;
+        shuf_mixture_free(mix.mixture);
+        expect_ok(make(&mix));
+        const uint64_t length = shuf_mixture_length(mix.mixture);
+        const uint64_t most = length < (UINT64_C(1) << 50) ? length : UINT64_C(1) << 50;
+        const uint64_t first = random_below(2) ? random_below(most) : random_size(most) - 1;
+        const uint64_t left = most - first;
+        check_gpu(&mix, first, 1 + random_below(left < 20000 ? left : 20000));
+        shuf_mixture_free(mix.mixture);
+    }
+}
+
+/* Several pieces, sources of one to many epochs, and 300 sources. */
+static void gpu_computes_large_ranges(void **state)
+{
+    (void)state;
+    static struct mix mix;
+    for (int many = 0; many < 2; many++) {
+        const size_t sources = many ? SOURCES : 4;
+        mix_begin(&mix, sources, 1);
+        for (size_t i = 0; i < sources; i++) {
+            mix.source[i].records =
+                many ? 100 + 977 * i : (uint64_t[]){1, 300, 70001, 8000000000}[i];
+            mix.weights[0][i] = many ? 1 + i * i : (uint64_t[]){1, 2, 3, 7}[i];
+        }
+        expect_ok(make(&mix));
+        check_gpu(&mix, 12345, many ? 3000000 : 150000000);
+        shuf_mixture_free(mix.mixture);
+    }
+}
+
+static void gpu_refusals(void **state)
+{
+    (void)state;
+    static struct mix mix;
+    size_t room;
+    uint64_t host[4];
+    plain_mix(&mix);
+    expect_ok(make(&mix));
+    expect_ok(shuf_cuda_mixture_workspace(mix.mixture, 4, &room));
+    void *const workspace = gpu_alloc(room);
+    uint64_t *const index = gpu_alloc(64);
+    assert_int_equal(shuf_cuda_mixture_fill(mix.mixture, 0, 4, host, workspace, room, NULL),
+                     SHUF_INVALID);
+    assert_int_equal(shuf_cuda_mixture_fill(mix.mixture, 0, 4, index, workspace, room - 1, NULL),
+                     SHUF_INVALID);
+    assert_int_equal(
+        shuf_cuda_mixture_fill(mix.mixture, UINT64_C(1) << 50, 4, index, workspace, room, NULL),
+        SHUF_INVALID);
+    expect_ok(shuf_cuda_mixture_fill(mix.mixture, 0, 0, NULL, NULL, 0, NULL));
+    shuf_mixture_free(mix.mixture);
+    mix.source[1].chunk = mix.source[1].window = 2;
+    expect_ok(make(&mix));
+    assert_int_equal(shuf_cuda_mixture_fill(mix.mixture, 0, 4, index, workspace, room, NULL),
+                     SHUF_INVALID);
+    assert_non_null(strstr(shuf_message(NULL), "window of source 1"));
+    shuf_mixture_free(mix.mixture);
+    gpu_free(index);
+    gpu_free(workspace);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest gpu_tests[] = {
+        cmocka_unit_test(gpu_has_the_values_of_the_host),
+        cmocka_unit_test(gpu_computes_large_ranges),
+        cmocka_unit_test(gpu_refusals),
+    };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_table),
         cmocka_unit_test(random_mixtures),
@@ -519,5 +626,7 @@ int main(void)
         cmocka_unit_test(threads_share_a_mixture),
         cmocka_unit_test(fill_is_interruptible),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    if (argc < 2 || strcmp(argv[1], "cuda") != 0)
+        return cmocka_run_group_tests(tests, NULL, NULL);
+    return gpu_exists() ? cmocka_run_group_tests(gpu_tests, NULL, NULL) : 77;
 }

@@ -86,6 +86,16 @@ typedef struct shuf_mixed {
 SHUF_API shuf_status shuf_mixture_fill(shuf_mixture *mixture, uint64_t first, size_t count,
                                        uint64_t stride, unsigned threads, const shuf_mixed *out);
 
+/* The same in device memory, queued in a CUDA stream, as shuf_cuda_fill() (shuf_local.h): writes
+ * the indices at `count` positions from `first` on, which are below 2^50. Only of uniform sources;
+ * the stream may not be captured. The workspace has some 12 bytes for each position, at most 0.8
+ * GB, and 100 bytes for each source. */
+SHUF_API shuf_status shuf_cuda_mixture_workspace(const shuf_mixture *mixture, size_t count,
+                                                 size_t *bytes);
+SHUF_API shuf_status shuf_cuda_mixture_fill(const shuf_mixture *mixture, uint64_t first,
+                                            size_t count, uint64_t *index, void *workspace,
+                                            size_t workspace_bytes, void *stream);
+
 /* The inverse: writes the position of each (source[i], epoch[i], record[i]), or UINT64_MAX for one
  * that the mixture does not have. */
 SHUF_API shuf_status shuf_mixture_positions(const shuf_mixture *mixture, size_t count,

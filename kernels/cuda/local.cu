@@ -6,6 +6,7 @@
 #include "cuda.cuh"
 
 #include "cuda_library.h"
+#include "mixture.cuh"
 #include "shuffle.cuh"
 #include "tuning.cuh"
 #include "windowed.cuh"
@@ -272,11 +273,65 @@ shuf_status fingerprint(const void *values, unsigned width, uint64_t count, uint
     return e == cudaSuccess ? SHUF_OK : fail_local(error, e, "launching the fingerprint");
 }
 
+shuf_status check_mixture(const shuf__mixture *mixture, uint64_t first, uint64_t count,
+                          cudaStream_t stream, shuf__error *error)
+{
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    for (uint32_t i = 0; i < mixture->source_count; i++)
+        if (mixture->sources[i].windowed)
+            return shuf__fail(error, SHUF_INVALID,
+                              "window of source %" PRIu32 ": a GPU computes mixtures of uniform "
+                              "sources; expected 0, or shuf_mixture_fill()",
+                              i);
+    if (first + count > mixture_most)
+        return shuf__fail(error, SHUF_INVALID,
+                          "first %" PRIu64
+                          ": a GPU computes mixtures up to position 2^50; expected "
+                          "less, or shuf_mixture_fill()",
+                          first);
+    const cudaError_t e = cudaStreamIsCapturing(stream, &capture);
+    if (e != cudaSuccess)
+        return fail_local(error, e, "looking at the stream");
+    return capture == cudaStreamCaptureStatusNone
+               ? SHUF_OK
+               : shuf__fail(error, SHUF_INVALID,
+                            "stream: it is captured, but the host computes parts of a mixture");
+}
+
+shuf_status mixture(const shuf__mixture *m, uint64_t first, uint64_t count, uint64_t *index,
+                    const shuf__scratch_memory *scratch, void *stream, shuf__error *error)
+{
+    OnDevice on;
+    int device = 0;
+    const size_t needed = mixture_bytes(m, count);
+    if (scratch->bytes < needed)
+        return shuf__fail(error, SHUF_INVALID, "workspace of %zu bytes: expected %zu",
+                          scratch->bytes, needed);
+    if (find_memory("index", index, 16, &device, error) ||
+        check_memory("workspace", scratch->memory, 256, device, error) ||
+        check_apart("index", index, count * sizeof *index, scratch, needed, error))
+        return error->status;
+    cudaError_t e = on.enter(device);
+    if (e == cudaSuccess &&
+        check_mixture(m, first, count, static_cast<cudaStream_t>(stream), error))
+        return error->status;
+    if (e == cudaSuccess)
+        e = mixture_async(*m, first, count, index, scratch->memory,
+                          static_cast<cudaStream_t>(stream));
+    return e == cudaSuccess ? SHUF_OK : fail_local(error, e, "launching a mixture");
+}
+
+size_t bytes_of_mixture(const shuf__mixture *m, uint64_t count)
+{
+    return mixture_bytes(m, count);
+}
+
 } // namespace
 
 } // namespace shuf
 
 extern "C" __attribute__((visibility("default"))) const struct shuf__cuda_library shuf__cuda = {
-    SHUF_VERSION_TEXT, SHUF__CUDA_SIZES, &shuf__cuda_ops,   shuf::scratch_bytes,
-    shuf::compute,     shuf::look_up,    shuf::fingerprint,
+    SHUF_VERSION_TEXT,   SHUF__CUDA_SIZES,       &shuf__cuda_ops,
+    shuf::scratch_bytes, shuf::compute,          shuf::look_up,
+    shuf::fingerprint,   shuf::bytes_of_mixture, shuf::mixture,
 };

@@ -11,6 +11,10 @@
 #include "shuf/windowed.h"
 #include "simd/simd_ops.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum {
     SHUF__SOURCES_MOST = 4096,
     SHUF__BLOCK_MOST = 1 << 20,
@@ -126,5 +130,9 @@ shuf_status shuf__mixture_fill(const struct shuf__mixture *m, struct shuf__mixtu
                                int threads, const struct shuf__computation *computation,
                                uint64_t first, uint64_t count, uint64_t stride,
                                const struct shuf__places *out, struct shuf__error *error);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
