@@ -83,6 +83,23 @@ void shuf__option_number_in(struct argp_state *state, const char *field, const c
         shuf__option_fail(state, EX_USAGE, "%s", error.text);
 }
 
+void shuf__option_list(struct argp_state *state, const char *field, char *text, const char *example,
+                       void (*take)(struct argp_state *state, const char *field, const char *word,
+                                    void *context),
+                       void *context)
+{
+    char *word;
+    for (size_t number = 1; (word = strsep(&text, ",")) != NULL; number++) {
+        if (!*word)
+            shuf__option_fail(
+                state, EX_USAGE,
+                "%s: number %zu of the list is empty; expected numbers with one comma "
+                "between them, as in %s",
+                field, number, example);
+        take(state, field, word, context);
+    }
+}
+
 shuf_dtype shuf__option_dtype(struct argp_state *state, const char *field, const char *text,
                               unsigned set)
 {

@@ -36,6 +36,13 @@ void shuf__option_number(struct argp_state *state, const char *field, const char
 void shuf__option_number_in(struct argp_state *state, const char *field, const char *text,
                             uint64_t least, uint64_t most, uint64_t *value);
 
+/* Calls `take` for each word of a list, which has commas between them, as `example` has. Changes
+ * `text`. */
+void shuf__option_list(struct argp_state *state, const char *field, char *text, const char *example,
+                       void (*take)(struct argp_state *state, const char *field, const char *word,
+                                    void *context),
+                       void *context);
+
 /* One type of values of the set (shuf__dtype_set()). */
 shuf_dtype shuf__option_dtype(struct argp_state *state, const char *field, const char *text,
                               unsigned set);

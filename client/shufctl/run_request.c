@@ -9,13 +9,11 @@
 #include "describe_request.h"
 #include "exit.h"
 #include "format_value.h"
-#include "npy.h"
-#include "output.h"
 #include "progress.h"
 #include "start_command.h"
 #include "summary.h"
-#include "text.h"
 #include "units.h"
+#include "value_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -23,56 +21,6 @@
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
-
-/* Writes the values of a result to the file. */
-struct value_writer {
-    struct shuf__output output;
-    enum shuf__format format;
-    struct shuf__text text;
-    uint64_t bytes; /* of all values */
-    bool begun;     /* the first values have arrived */
-};
-
-static bool write_chunk(void *context, const void *bytes, size_t size)
-{
-    struct value_writer *w = context;
-    if (!w->begun)
-        shuf__progress_phase("writing", w->bytes);
-    w->begun = true;
-    bool written = shuf__format_is_text(w->format) ? shuf__text_write(&w->text, bytes, size)
-                                                   : shuf__output_write(&w->output, bytes, size);
-    shuf__progress_add(size);
-    return written;
-}
-
-static int begin_output(struct value_writer *w, const struct shuf__output_options *o)
-{
-    char header[SHUF__NPY_HEADER_MAX];
-    size_t head = 0;
-    w->format = o->format;
-    w->bytes = o->shape.bytes;
-    if (isatty(w->output.fd))
-        shuf__progress_hide();
-    if (shuf__format_is_text(o->format)) {
-        shuf__text_start(&w->text, &w->output, &o->shape, o->batch,
-                         o->format == SHUF__FORMAT_CSV ? ',' : ' ');
-        return EX_OK; /* the size of the text is not known yet */
-    }
-    if (o->format == SHUF__FORMAT_NPY)
-        head = shuf__npy_header(&o->shape, o->batch, header);
-    int code = shuf__output_reserve(&w->output, head + o->shape.bytes);
-    if (code == EX_OK && !shuf__output_write(&w->output, header, head))
-        code = shuf__output_failed(&w->output);
-    return code;
-}
-
-static int end_output(struct value_writer *w)
-{
-    if (shuf__format_is_text(w->format) && !shuf__text_flush(&w->text))
-        return shuf__output_failed(&w->output);
-    shuf__progress_phase("waiting for the disk", 0);
-    return shuf__output_commit(&w->output);
-}
 
 /* The result, or its lease. */
 struct outcome {
@@ -92,12 +40,12 @@ static bool takes_lease(const struct shuf__output_options *o)
     return o->transport > SHUF_INLINE;
 }
 
-static shuf_status receive_values(struct value_writer *w, shuf *daemon,
+static shuf_status receive_values(struct shuf__value_file *file, shuf *daemon,
                                   const struct shuf__output_options *o, struct outcome *outcome)
 {
     if (takes_lease(o))
-        return shuf__read_by_lease(daemon, o, write_chunk, w, &outcome->reading);
-    return call_each(daemon, o, write_chunk, w, &outcome->result);
+        return shuf__read_by_lease(daemon, o, shuf__value_file_write, file, &outcome->reading);
+    return call_each(daemon, o, shuf__value_file_write, file, &outcome->result);
 }
 
 /* Adds advice to NO_MEMORY: only a lease and the cache need room for the whole result. */
@@ -110,26 +58,23 @@ static int fail_request(shuf *daemon, shuf_status status, const struct shuf__out
     return shuf__fail_call(daemon, status, &o->daemon);
 }
 
-static int fill_output(struct value_writer *w, shuf *daemon, const struct shuf__output_options *o,
-                       struct outcome *outcome)
+static int fill_file(struct shuf__value_file *file, shuf *daemon,
+                     const struct shuf__output_options *o, struct outcome *outcome)
 {
-    int code = begin_output(w, o);
-    if (code != EX_OK)
-        return code;
-    shuf_status status = receive_values(w, daemon, o, outcome);
-    if (w->output.cause != 0)
-        return shuf__output_failed(&w->output);
-    return status == SHUF_OK ? end_output(w) : fail_request(daemon, status, o);
+    shuf_status status = receive_values(file, daemon, o, outcome);
+    if (file->output.cause != 0)
+        return shuf__output_failed(&file->output);
+    return status == SHUF_OK ? shuf__value_file_commit(file) : fail_request(daemon, status, o);
 }
 
 static int write_values(shuf *daemon, const struct shuf__output_options *o, struct outcome *outcome)
 {
-    static struct value_writer writer;
-    int code = shuf__output_open(&writer.output, o->out, !shuf__format_is_text(o->format));
+    static struct shuf__value_file file;
+    int code = shuf__value_file_open(&file, o->out, o->format, &o->shape, o->batch);
     if (code != EX_OK)
         return code;
-    code = fill_output(&writer, daemon, o, outcome);
-    shuf__output_close(&writer.output);
+    code = fill_file(&file, daemon, o, outcome);
+    shuf__value_file_close(&file);
     return code;
 }
 

@@ -8,15 +8,13 @@
 #include "connect.h"
 #include "exit.h"
 #include "json.h"
-#include "npy.h"
 #include "number.h"
 #include "option_parse.h"
 #include "option_values.h"
 #include "order_options.h"
-#include "output.h"
 #include "progress.h"
 #include "request.h"
-#include "text.h"
+#include "value_file.h"
 #include "verbs.h"
 
 #include <argp.h>
@@ -81,32 +79,14 @@ struct parse {
 
 /* ---- Places ------------------------------------------------------------------ */
 
-/* False when out of memory. */
-static bool add_place(struct shuf__places *places, uint64_t place)
-{
-    if (places->count == places->room) {
-        size_t room = places->room ? 2 * places->room : 64;
-        uint64_t *at = reallocarray(places->at, room, sizeof *at);
-        if (!at)
-            return false;
-        places->at = at;
-        places->room = room;
-    }
-    places->at[places->count++] = place;
-    return true;
-}
-
 /* Adds one number of a list. `field` names its source in errors. */
-static shuf_status add_text(struct shuf__places *places, const char *field, const char *text,
+static shuf_status add_text(struct shuf__numbers *places, const char *field, const char *text,
                             struct shuf__error *error)
 {
     uint64_t place = 0;
     if (shuf__number_parse(field, text, &place, error))
         return error->status;
-    if (!add_place(places, place))
-        return shuf__fail(error, SHUF_NO_MEMORY, "%s: out of memory for %zu numbers", field,
-                          places->count + 1);
-    return SHUF_OK;
+    return shuf__numbers_add(places, field, place, error);
 }
 
 /* Whether the word looks like 0:5 or 0-5. */
@@ -116,29 +96,19 @@ static bool is_range(const char *word)
     return digits > 0 && (word[digits] == ':' || word[digits] == '-');
 }
 
-static void read_list(struct argp_state *state, char *text, struct shuf__places *places)
+static void add_word(struct argp_state *state, const char *field, const char *word, void *places)
 {
     struct shuf__error error;
-    char *word;
-    for (size_t number = 1; (word = strsep(&text, ",")) != NULL; number++) {
-        if (!*word)
-            shuf__option_fail(
-                state, EX_USAGE,
-                "--at: number %zu of the list is empty; expected numbers with one comma "
-                "between them, as in 0,5,1e8",
-                number);
-        if (is_range(word))
-            shuf__option_fail(
-                state, EX_USAGE,
-                "--at %.64s: expected numbers with commas between them, as in 0,5,1e8; for "
-                "a range: seq 0 4 | shufctl index --at -",
-                word);
-        if (add_text(places, "--at", word, &error))
-            shuf__option_fail(state, shuf__exit_code(error.status), "%s", error.text);
-    }
+    if (is_range(word))
+        shuf__option_fail(state, EX_USAGE,
+                          "%s %.64s: expected numbers with commas between them, as in 0,5,1e8; for "
+                          "a range: seq 0 4 | shufctl index --at -",
+                          field, word);
+    if (add_text(places, field, word, &error))
+        shuf__option_fail(state, shuf__exit_code(error.status), "%s", error.text);
 }
 
-static shuf_status add_line(struct shuf__places *places, char *line, size_t length, size_t number,
+static shuf_status add_line(struct shuf__numbers *places, char *line, size_t length, size_t number,
                             struct shuf__error *error)
 {
     static const char blanks[] = " \t\r\n\v\f";
@@ -152,7 +122,7 @@ static shuf_status add_line(struct shuf__places *places, char *line, size_t leng
     return SHUF_OK;
 }
 
-int shuf__index_read_places(struct shuf__places *places)
+int shuf__index_read_places(struct shuf__numbers *places)
 {
     char *line = NULL;
     size_t room = 0;
@@ -228,7 +198,7 @@ static void read_at_option(struct argp_state *state, char *text,
     if (strcmp(text, "-") == 0)
         options->read_places = true;
     else
-        read_list(state, text, &options->places);
+        shuf__option_list(state, "--at", text, "0,5,1e8", add_word, &options->places);
 }
 
 static void parse_index_word(int key, char *text, struct argp_state *state,
@@ -311,38 +281,18 @@ void shuf__index_options(int argc, char **argv, struct shuf__index_options *opti
 
 /* ---- Values to a file ------------------------------------------------------- */
 
-static int write_text(struct shuf__output *output, enum shuf__format format,
-                      const shuf_shape *shape, const uint64_t *found)
-{
-    static struct shuf__text text;
-    shuf__text_start(&text, output, shape, false, format == SHUF__FORMAT_CSV ? ',' : ' ');
-    bool written = shuf__text_write(&text, found, shape->bytes) && shuf__text_flush(&text);
-    return written ? EX_OK : shuf__output_failed(output);
-}
-
-static int write_binary(struct shuf__output *output, enum shuf__format format,
-                        const shuf_shape *shape, const uint64_t *found)
-{
-    char header[SHUF__NPY_HEADER_MAX];
-    size_t head = format == SHUF__FORMAT_NPY ? shuf__npy_header(shape, false, header) : 0;
-    bool written =
-        shuf__output_write(output, header, head) && shuf__output_write(output, found, shape->bytes);
-    return written ? EX_OK : shuf__output_failed(output);
-}
-
 static int write_found(const struct shuf__index_options *o, const uint64_t *found)
 {
-    struct shuf__output output;
+    static struct shuf__value_file file;
     const uint64_t count = o->places.count;
     const shuf_shape shape = {1, count, SHUF_U64, sizeof *found, count * sizeof *found};
-    int code = shuf__output_open(&output, o->out, !shuf__format_is_text(o->format));
+    int code = shuf__value_file_open(&file, o->out, o->format, &shape, false);
     if (code != EX_OK)
         return code;
-    code = (shuf__format_is_text(o->format) ? write_text : write_binary)(&output, o->format, &shape,
-                                                                         found);
-    if (code == EX_OK)
-        code = shuf__output_commit(&output);
-    shuf__output_close(&output);
+    code = shuf__value_file_write(&file, found, shape.bytes) ? shuf__value_file_commit(&file)
+                                                             : shuf__output_failed(&file.output);
+    shuf__value_file_close(&file);
+    shuf__progress_end();
     return code;
 }
 
@@ -359,6 +309,7 @@ static json_t *json_array_of(const uint64_t *numbers, size_t count)
 static int print_look_up_json(const struct shuf__index_options *o, const uint64_t *found,
                               uint64_t seen_ns)
 {
+    shuf__progress_end();
     json_t *object = json_object();
     const bool inverse = o->direction == SHUF_INVERSE;
     json_t *given = json_array_of(o->places.at, o->places.count);
@@ -392,7 +343,7 @@ static int check_permutation_n(const shuf_permutation *permutation)
 }
 
 /* Checks the positions here, so a wrong one is reported even if no daemon answers. */
-static int check_places(const shuf_permutation *permutation, const struct shuf__places *places)
+static int check_places(const shuf_permutation *permutation, const struct shuf__numbers *places)
 {
     int code = check_permutation_n(permutation);
     for (size_t i = 0; i < places->count && code == EX_OK; i++)
@@ -410,7 +361,6 @@ static int look_up(shuf *daemon, const struct shuf__index_options *o, uint64_t *
     shuf_status status =
         shuf_index(daemon, &o->permutation, o->direction, o->places.at, o->places.count, found);
     uint64_t seen_ns = shuf__clock_ns() - begin;
-    shuf__progress_end();
     if (status != SHUF_OK)
         return shuf__fail_call(daemon, status, &o->daemon);
     return o->daemon.json ? print_look_up_json(o, found, seen_ns) : write_found(o, found);
@@ -418,7 +368,7 @@ static int look_up(shuf *daemon, const struct shuf__index_options *o, uint64_t *
 
 static int index_places(shuf *daemon, const struct shuf__index_options *o)
 {
-    const struct shuf__places *places = &o->places;
+    const struct shuf__numbers *places = &o->places;
     uint64_t *copy = NULL;
     if (o->daemon.json && !(copy = malloc((places->count + 1) * sizeof *copy)))
         return shuf__fail_with(EX_OSERR, "--at: out of memory for %zu numbers", places->count);

@@ -7,24 +7,18 @@
 #define SHUF__VERB_INDEX_H
 
 #include "daemon_options.h"
+#include "number_list.h"
 #include "output_options.h"
 #include "shuf.h"
 
 #include <stdbool.h>
-#include <stddef.h>
-
-/* A list of positions or, with --inverse, of values. */
-struct shuf__places {
-    uint64_t *at;
-    size_t count, room;
-};
 
 struct shuf__index_options {
     shuf_permutation permutation;
     shuf_direction direction;
-    struct shuf__places places;
-    bool read_places; /* --at -: from standard input */
-    const char *out;  /* never NULL */
+    struct shuf__numbers places; /* with --inverse, values */
+    bool read_places;            /* --at -: from standard input */
+    const char *out;             /* never NULL */
     enum shuf__format format;
     struct shuf__daemon_options daemon;
 };
@@ -34,6 +28,6 @@ struct shuf__index_options {
 void shuf__index_options(int argc, char **argv, struct shuf__index_options *options);
 
 /* Reads standard input to its end. Returns EX_OK, or prints one line and returns the exit code. */
-int shuf__index_read_places(struct shuf__places *places);
+int shuf__index_read_places(struct shuf__numbers *places);
 
 #endif

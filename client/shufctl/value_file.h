@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writes the values of a result to the file of --out, in any format and in parts, and shows the
+ * progress.
+ */
+#ifndef SHUF__VALUE_FILE_H
+#define SHUF__VALUE_FILE_H
+
+#include "output.h"
+#include "output_options.h"
+#include "text.h"
+
+struct shuf__value_file {
+    struct shuf__output output;
+    enum shuf__format format;
+    struct shuf__text text;
+    uint64_t bytes; /* of all values */
+    bool begun;     /* the first values have arrived */
+};
+
+/* Opens the file `out`, and reserves room for the values of `shape`. With `batch`, they have a
+ * dimension for rows. Returns EX_OK, or prints one line and returns the exit code. */
+int shuf__value_file_open(struct shuf__value_file *file, const char *out, enum shuf__format format,
+                          const shuf_shape *shape, bool batch);
+
+/* A shuf_sink: writes the next bytes of the values, and begins the phase "writing". `file` is the
+ * value file. False when writing failed; then call shuf__output_failed(). */
+bool shuf__value_file_write(void *file, const void *bytes, size_t size);
+
+/* Writes the rest, and gives the file its name. Returns EX_OK, or prints one line and returns the
+ * exit code. */
+int shuf__value_file_commit(struct shuf__value_file *file);
+
+/* A file that was not committed is deleted. */
+void shuf__value_file_close(struct shuf__value_file *file);
+
+#endif
