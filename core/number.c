@@ -112,14 +112,17 @@ static const char *read_fraction(const char *p, struct digits *d)
 static const char *read_exponent(const char *p, int *exponent)
 {
     struct digits e = {0};
-    p = read_digits(p + (p[0] == '+'), 10, &e);
-    *exponent = e.overflow || e.value > 1000 ? 1000 : (int)e.value;
+    const bool minus = p[0] == '-';
+    p = read_digits(p + (minus || p[0] == '+'), 10, &e);
+    const int size = e.overflow || e.value > 1000 ? 1000 : (int)e.value;
+    *exponent = minus ? -size : size;
     return p;
 }
 
-static bool begins_exponent(const char *p)
+static bool begins_exponent(const char *p, bool may_be_negative)
 {
-    return (*p == 'e' || *p == 'E') && isdigit((unsigned char)p[1 + (p[1] == '+')]);
+    const bool sign = p[0] && (p[1] == '+' || (may_be_negative && p[1] == '-'));
+    return (*p == 'e' || *p == 'E') && isdigit((unsigned char)p[1 + sign]);
 }
 
 static const struct unit *find_unit(const struct unit *units, const char *name,
@@ -130,24 +133,20 @@ static const struct unit *find_unit(const struct unit *units, const char *name,
     return units->name ? units : NULL;
 }
 
+typedef unsigned __int128 wide_uint;
+
+/* value * factor * 10^shift */
+struct quantity {
+    uint64_t value, factor;
+    int shift;
+};
+
 enum outcome { READ, NO_NUMBER, NEGATIVE, NOT_WHOLE, TOO_LARGE };
 
-/* Computes value * factor * 10^shift. */
-static enum outcome scale(uint64_t *value, uint64_t factor, int shift)
-{
-    unsigned __int128 product = (unsigned __int128)*value * factor;
-    for (; shift < 0 && product != 0; shift++, product /= 10)
-        if (product % 10 != 0)
-            return NOT_WHOLE;
-    for (; shift > 0 && product != 0 && product <= UINT64_MAX; shift--)
-        product *= 10;
-    *value = (uint64_t)product;
-    return product > UINT64_MAX ? TOO_LARGE : READ;
-}
-
-/* Reads `text` as a number in one of the units. Sets *rest to the end of the digits. */
-static enum outcome read_quantity(const char *text, const struct unit *units, uint64_t *value,
-                                  const char **rest)
+/* Reads `text` as a number in one of the units, `small` also with a negative exponent. Sets *rest
+ * to the end of the digits. */
+static enum outcome read_quantity(const char *text, const struct unit *units, bool small,
+                                  struct quantity *q, const char **rest)
 {
     struct digits d = {0};
     int exponent = 0;
@@ -162,13 +161,30 @@ static enum outcome read_quantity(const char *text, const struct unit *units, ui
     if (!hex && *p == '.')
         p = read_fraction(p + 1, &d);
     *rest = p;
-    if (!hex && begins_exponent(p))
+    if (!hex && begins_exponent(p, small))
         p = read_exponent(p + 1, &exponent);
     const struct unit *unit = find_unit(units, p, strcmp);
     if (!unit || (*p && (p != *rest || hex)))
         return NO_NUMBER;
-    *value = d.value;
-    return d.overflow ? TOO_LARGE : scale(value, unit->factor, exponent - d.fraction);
+    *q = (struct quantity){d.value, unit->factor, exponent - d.fraction};
+    return d.overflow ? TOO_LARGE : READ;
+}
+
+static enum outcome read_whole(const char *text, const struct unit *units, uint64_t *value,
+                               const char **rest)
+{
+    struct quantity q;
+    const enum outcome outcome = read_quantity(text, units, false, &q, rest);
+    if (outcome != READ)
+        return outcome;
+    wide_uint product = (wide_uint)q.value * q.factor;
+    for (; q.shift < 0 && product != 0; q.shift++, product /= 10)
+        if (product % 10 != 0)
+            return NOT_WHOLE;
+    for (; q.shift > 0 && product != 0 && product <= UINT64_MAX; q.shift--)
+        product *= 10;
+    *value = (uint64_t)product;
+    return product > UINT64_MAX ? TOO_LARGE : READ;
 }
 
 /* ---- Numbers ------------------------------------------------------------------ */
@@ -188,7 +204,7 @@ static const char *write_hint(const char *text, const struct unit *units,
 {
     const char *rest;
     uint64_t ignored;
-    const bool wrong = read_quantity(text, units, &ignored, &rest) == NO_NUMBER;
+    const bool wrong = read_whole(text, units, &ignored, &rest) == NO_NUMBER;
     const char *unit = rest > text ? meant_unit(units, rest + strspn(rest, " ")) : NULL;
     const bool hex = tolower((unsigned char)text[0] ? text[1] : 0) == 'x';
     *hint = '\0';
@@ -208,7 +224,7 @@ shuf_status shuf__number_parse_in(const char *field, const char *text, uint64_t 
     char low[SHUF__NUMBER_TEXT], high[SHUF__NUMBER_TEXT], hint[SHUF__NUMBER_HINT];
     const char *rest;
     uint64_t number = 0;
-    const enum outcome outcome = read_quantity(text, prefixes, &number, &rest);
+    const enum outcome outcome = read_whole(text, prefixes, &number, &rest);
     if (outcome == READ && number >= least && number <= most) {
         *value = number;
         return SHUF_OK;
@@ -234,7 +250,7 @@ shuf_status shuf__duration_parse(const char *field, const char *text, uint64_t l
     char low[SHUF__NUMBER_TEXT], high[SHUF__NUMBER_TEXT], hint[SHUF__NUMBER_HINT];
     const char *rest;
     uint64_t number = 0;
-    const enum outcome outcome = read_quantity(text, times, &number, &rest);
+    const enum outcome outcome = read_whole(text, times, &number, &rest);
     if (outcome == READ && number >= least && number <= most) {
         *nanoseconds = number;
         return SHUF_OK;
@@ -269,6 +285,65 @@ shuf_status shuf__decimal_parse(const char *field, const char *text, double *val
     return shuf__fail(error, SHUF_INVALID,
                       "%s %.64s: expected a decimal number such as 0.5 or 1e-3", field,
                       *text ? text : "''");
+}
+
+/* ---- Ratios ------------------------------------------------------------------- */
+
+/* numerator / denominator in lowest terms. */
+static enum outcome reduce(wide_uint numerator, wide_uint denominator, struct shuf__ratio *ratio)
+{
+    wide_uint a = numerator, b = denominator;
+    while (b != 0) {
+        const wide_uint rest = a % b;
+        a = b;
+        b = rest;
+    }
+    *ratio = (struct shuf__ratio){(uint64_t)(numerator / a), (uint64_t)(denominator / a)};
+    return numerator / a > UINT64_MAX || denominator / a > UINT64_MAX ? TOO_LARGE : READ;
+}
+
+static enum outcome read_ratio(const char *text, struct shuf__ratio *ratio)
+{
+    const char *rest;
+    struct quantity q;
+    const enum outcome outcome = read_quantity(text, prefixes, true, &q, &rest);
+    if (outcome != READ)
+        return outcome;
+    wide_uint product = (wide_uint)q.value * q.factor, divisor = 1;
+    if (product == 0)
+        q.shift = 0;
+    for (; q.shift < 0 && product % 10 == 0; q.shift++)
+        product /= 10;
+    for (; q.shift < 0 && divisor <= UINT64_MAX; q.shift++)
+        divisor *= 10;
+    for (; q.shift > 0 && product <= UINT64_MAX; q.shift--)
+        product *= 10;
+    return q.shift ? TOO_LARGE : reduce(product, divisor, ratio);
+}
+
+shuf_status shuf__ratio_parse(const char *field, const char *text, struct shuf__ratio *ratio,
+                              struct shuf__error *error)
+{
+    struct shuf__ratio lower = {1, 1};
+    char upper_text[64];
+    const char *slash = strchrnul(text, '/');
+    snprintf(upper_text, sizeof upper_text, "%.*s", (int)(slash - text), text);
+    enum outcome outcome =
+        slash - text < (ptrdiff_t)sizeof upper_text ? read_ratio(upper_text, ratio) : NO_NUMBER;
+    if (outcome == READ && *slash)
+        outcome = read_ratio(slash + 1, &lower);
+    if (outcome == READ && lower.numerator == 0)
+        outcome = NO_NUMBER;
+    if (outcome == READ)
+        outcome = reduce((wide_uint)ratio->numerator * lower.denominator,
+                         (wide_uint)ratio->denominator * lower.numerator, ratio);
+    if (outcome == READ)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_INVALID,
+                      outcome == TOO_LARGE
+                          ? "%s %.64s: expected at most 19 digits; round it"
+                          : "%s %.64s: expected a number of 0 or more such as 3, 0.7, 1e-3 or 2/3",
+                      field, *text ? text : "''");
 }
 
 /* ---- Printing ----------------------------------------------------------------- */

@@ -27,6 +27,17 @@ shuf_status shuf__number_parse_in(const char *field, const char *text, uint64_t 
 shuf_status shuf__number_parse(const char *field, const char *text, uint64_t *value,
                                struct shuf__error *error);
 
+/* A ratio of 0 or more, in lowest terms. */
+struct shuf__ratio {
+    uint64_t numerator, denominator;
+};
+
+/* Reads a ratio exactly: a number in one of the notations above, also one that is not whole (`0.7`,
+ * `1e-3`), or two of them with a slash between them (`2/3`). Fails with SHUF_INVALID, also if the
+ * terms do not fit 64 bits. */
+shuf_status shuf__ratio_parse(const char *field, const char *text, struct shuf__ratio *ratio,
+                              struct shuf__error *error);
+
 enum { SHUF__NUMBER_TEXT = 32, SHUF__NUMBER_HINT = 64 };
 
 /* "; did you mean 10M?" if only the case of the prefix is wrong, or a blank stands before it. Else

@@ -178,6 +178,82 @@ static void decimals_are_parsed(void **state)
     }
 }
 
+static void ratios_are_exact(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t numerator, denominator;
+    } rows[] = {
+        {"0", 0, 1},
+        {"0.0", 0, 1},
+        {"0e-99", 0, 1},
+        {"3", 3, 1},
+        {"0.7", 7, 10},
+        {"0.70", 7, 10},
+        {"1e-3", 1, 1000},
+        {"2.5E-3", 1, 400},
+        {"2000e-3", 2, 1},
+        {"1e-19", 1, UINT64_C(10000000000000000000)},
+        {"8e9", UINT64_C(8000000000), 1},
+        {"0.5Ki", 512, 1},
+        {"0x10", 16, 1},
+        {"1_000", 1000, 1},
+        {"0.30000000000000004", UINT64_C(7500000000000001), UINT64_C(25000000000000000)},
+        {"0.00000000000000000064Ki", 1, UINT64_C(1525878906250000)},
+        {"2/3", 2, 3},
+        {"4/6", 2, 3},
+        {"0/5", 0, 1},
+        {"0.7/0.2", 7, 2},
+        {"1e-3/1e-6", 1000, 1},
+        {"18446744073709551615/18446744073709551614", MAX, MAX - 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct shuf__error error;
+        struct shuf__ratio ratio = {99, 99};
+        if (shuf__ratio_parse("weight", rows[i].text, &ratio, &error))
+            fail_msg("%s", error.text);
+        if (ratio.numerator != rows[i].numerator || ratio.denominator != rows[i].denominator)
+            fail_msg("'%s': %" PRIu64 " / %" PRIu64, rows[i].text, ratio.numerator,
+                     ratio.denominator);
+    }
+}
+
+static void wrong_ratios_are_explained(void **state)
+{
+    (void)state;
+    static const char *const wrong[][2] = {
+        {"", "weight '': expected a number of 0 or more such as 3, 0.7, 1e-3 or 2/3"},
+        {"-1", "weight -1: expected a number of 0 or more"},
+        {"2/-3", "weight 2/-3: expected a number of 0 or more"},
+        {"nan", "weight nan: expected a number of 0 or more"},
+        {"inf", "weight inf: expected a number of 0 or more"},
+        {"1/0", "weight 1/0: expected a number of 0 or more"},
+        {"1/", "weight 1/: expected a number of 0 or more"},
+        {"/2", "weight /2: expected a number of 0 or more"},
+        {"1/2/3", "weight 1/2/3: expected a number of 0 or more"},
+        {"0.7 ", "weight 0.7 : expected a number of 0 or more"},
+        {".7", "weight .7: expected a number of 0 or more"},
+        {"1e--3", "weight 1e--3: expected a number of 0 or more"},
+        {"1e-", "weight 1e-: expected a number of 0 or more"},
+        {"1e20", "weight 1e20: expected at most 19 digits; round it"},
+        {"1e-20", "weight 1e-20: expected at most 19 digits; round it"},
+        {"1e-999999999999", "weight 1e-999999999999: expected at most 19 digits"},
+        {"0.123456789012345678901", "weight 0.123456789012345678901: expected at most 19 digits"},
+        {"1e-10/1e10", "weight 1e-10/1e10: expected at most 19 digits"},
+        {"99999999999999999999999999999999999999999999999999999999999999999/3",
+         "weight 9999999999999999999999999999999999999999999999999999999999999999: expected"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct shuf__error error;
+        struct shuf__ratio ratio;
+        if (shuf__ratio_parse("weight", wrong[i][0], &ratio, &error) != SHUF_INVALID)
+            fail_msg("'%s' was taken", wrong[i][0]);
+        if (strncmp(error.text, wrong[i][1], strlen(wrong[i][1])) != 0)
+            fail_msg("'%s': %s, expected %s", wrong[i][0], error.text, wrong[i][1]);
+    }
+}
+
 static void long_text_is_shortened_in_message(void **state)
 {
     (void)state;
@@ -320,6 +396,8 @@ int main(void)
         cmocka_unit_test(good_numbers_are_parsed),
         cmocka_unit_test(bad_numbers_are_explained),
         cmocka_unit_test(decimals_are_parsed),
+        cmocka_unit_test(ratios_are_exact),
+        cmocka_unit_test(wrong_ratios_are_explained),
         cmocka_unit_test(ranges_are_checked),
         cmocka_unit_test(durations_are_parsed_and_printed),
         cmocka_unit_test(bad_durations_are_explained),
