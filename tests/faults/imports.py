@@ -38,6 +38,7 @@ CANNOT_FAIL = {
         "pthread_mutex_lock pthread_mutex_unlock pthread_once pthread_sigmask raise rewind sched_yield sigaction "
         "signal sigprocmask sysinfo timer_settime unsetenv",
     "does not wait, so no signal interrupts it; needs no memory": "epoll_wait",
+    "fails if another thread holds the lock; each answer is expected": "pthread_mutex_trylock",
     "its signal 0 asks whether a process exists; each answer is expected": "kill",
     "a signal ends it early, and its callers then continue": "nanosleep",
     "its descriptor is closed even if it fails": "closedir",
