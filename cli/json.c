@@ -53,6 +53,14 @@ void shuf__json_decimal(json_t *object, const char *key, uint64_t value)
     json_object_set_new(object, key, shuf__json_decimal_string(value));
 }
 
+json_t *shuf__json_array(const uint64_t *values, size_t count)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(array, json_integer((json_int_t)values[i]));
+    return array;
+}
+
 void shuf__json_hex(json_t *object, const char *key, uint64_t value)
 {
     char text[24];

@@ -19,6 +19,7 @@ void shuf__json_seconds(json_t *object, const char *key, uint64_t ns);
 void shuf__json_decimal(json_t *object, const char *key,
                         uint64_t value); /* "18446744073709551615" */
 json_t *shuf__json_decimal_string(uint64_t value);
+json_t *shuf__json_array(const uint64_t *values, size_t count);       /* below 2^63 */
 void shuf__json_hex(json_t *object, const char *key, uint64_t value); /* "0x0123456789abcdef" */
 
 /* Prints and frees the object. Fractions have 12 digits, or 17, which are exact. */

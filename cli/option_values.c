@@ -36,7 +36,8 @@ static void refuse_argument(struct argp_state *state, const char *text)
     static const struct {
         const char *option;
         bool is_numeric;
-    } rows[] = {{"in", false}, {"n", true}, {"count", true}, {"at", true}, {"out", false}};
+    } rows[] = {{"in", false},   {"n", true},  {"sizes", true},
+                {"count", true}, {"at", true}, {"out", false}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].is_numeric == is_numeric(text) &&
             shuf__option_exists(state->root_argp, rows[i].option) &&

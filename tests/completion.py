@@ -28,6 +28,7 @@ LINES = (
     ("permute --algorithm phi\t", "permute --algorithm philox24"),
     ("permute --algorithm=pr\t", "permute --algorithm=primefold"),
     ("gauss --count 5 --dtype bf\t", "gauss --count 5 --dtype bf16"),
+    ("mix --until fi\t", "mix --until first-exhausted"),
     ("uniform --meth\t", "uniform --meth"),
     ("--wait 5 stat\t", "--wait 5 status"),
     ("shuffle --in a\t", f"shuffle --in {FILE}"),
@@ -120,6 +121,7 @@ REQUIRED = {
     "permute": "--n 5 --seed 1 --out /dev/null",
     "shuffle": f"--in {__file__} --record 1 --seed 1 --out /dev/null",
     "index": "--n 5 --seed 1 --at 0",
+    "mix": "--sizes 5,6 --seed 1 --count 1 --out /dev/null",
     "gauss": "--count 5 --seed 1 --out /dev/null",
     "uniform": "--count 5 --seed 1 --out /dev/null",
 }

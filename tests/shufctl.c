@@ -17,19 +17,29 @@ struct harness shufctl_daemon;
 char shufctl_directory[64];
 const char *shufctl_backend;
 
-int shufctl_set_up(void **state)
+int shufctl_set_up_alone(void **state)
 {
     (void)state;
     strcpy(shufctl_directory, "/tmp/shuf-files-XXXXXX");
-    if (!mkdtemp(shufctl_directory) || !harness_start(&shufctl_daemon, shufctl_backend, NULL))
+    return mkdtemp(shufctl_directory) ? setenv("SHUFD_SOCKET", "/nonexistent/s", 1) : -1;
+}
+
+int shufctl_tear_down_alone(void **state)
+{
+    (void)state;
+    return rmdir(shufctl_directory);
+}
+
+int shufctl_set_up(void **state)
+{
+    if (shufctl_set_up_alone(state) || !harness_start(&shufctl_daemon, shufctl_backend, NULL))
         return -1;
     return setenv("SHUFD_SOCKET", shufctl_daemon.socket, 1);
 }
 
 int shufctl_tear_down(void **state)
 {
-    (void)state;
-    bool empty = rmdir(shufctl_directory) == 0;
+    const bool empty = shufctl_tear_down_alone(state) == 0;
     return harness_stop(&shufctl_daemon) && empty ? 0 : -1;
 }
 

@@ -17,6 +17,10 @@ extern const char *shufctl_backend;
 int shufctl_set_up(void **state);
 int shufctl_tear_down(void **state);
 
+/* The same without a daemon, for verbs that need none. */
+int shufctl_set_up_alone(void **state);
+int shufctl_tear_down_alone(void **state);
+
 /* Starts shufctl with the arguments that `format` makes, separated by single blanks. */
 void shufctl_start(struct command *command, unsigned flags, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

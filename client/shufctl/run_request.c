@@ -92,9 +92,7 @@ static int request_summary(shuf *daemon, const struct shuf__output_options *o,
     return to_exit_code(daemon, status, o);
 }
 
-/* Fails if the summary could not be written to standard error. main() checks standard output.
- */
-static int check_error_stream(void)
+int shuf__check_error_stream(void)
 {
     return ferror(stderr) ? shuf__fail_with(EX_IOERR, "standard error: %s", strerror(errno))
                           : EX_OK;
@@ -131,7 +129,7 @@ static int print_summary(shuf *daemon, const struct shuf__summary *summary)
         print_lines(daemon, summary);
     else if (shuf__wants_moments(o->request)) /* the user gave --summary */
         shuf__summary_print(summary, stderr);
-    return to_stdout ? check_error_stream() : EX_OK;
+    return to_stdout ? shuf__check_error_stream() : EX_OK;
 }
 
 /* The settings that are too small for a result that the daemon would keep: in device memory, and in

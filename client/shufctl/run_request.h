@@ -11,6 +11,10 @@
 /* Returns the exit code. Prints one line on failure. */
 int shuf__run_request(const struct shuf__output_options *options);
 
+/* Returns EX_OK, or prints one line and returns the exit code if a summary could not be written to
+ * standard error. main() checks standard output. */
+int shuf__check_error_stream(void);
+
 /* ---- the head line ---- */
 
 /* Prints the first values of a result in one line, as many values as the terminal behind stdout has

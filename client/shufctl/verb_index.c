@@ -298,22 +298,14 @@ static int write_found(const struct shuf__index_options *o, const uint64_t *foun
 
 /* ---- JSON ------------------------------------------------------------------- */
 
-static json_t *json_array_of(const uint64_t *numbers, size_t count)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(array, json_integer((json_int_t)numbers[i]));
-    return array;
-}
-
 static int print_look_up_json(const struct shuf__index_options *o, const uint64_t *found,
                               uint64_t seen_ns)
 {
     shuf__progress_end();
     json_t *object = json_object();
     const bool inverse = o->direction == SHUF_INVERSE;
-    json_t *given = json_array_of(o->places.at, o->places.count);
-    json_t *looked_up = json_array_of(found, o->places.count);
+    json_t *given = shuf__json_array(o->places.at, o->places.count);
+    json_t *looked_up = shuf__json_array(found, o->places.count);
     if (o->permutation.algorithm)
         shuf__json_text(object, "algorithm", o->permutation.algorithm);
     shuf__json_integer(object, "n", o->permutation.n);

@@ -15,6 +15,7 @@ int shuf__verb_index(int argc, char **argv);
 int shuf__verb_drop(int argc, char **argv);
 int shuf__verb_leases(int argc, char **argv);
 int shuf__verb_metrics(int argc, char **argv);
+int shuf__verb_mix(int argc, char **argv);
 int shuf__verb_permute(int argc, char **argv);
 int shuf__verb_shuffle(int argc, char **argv);
 int shuf__verb_status(int argc, char **argv);

@@ -10,6 +10,7 @@ import subprocess
 from programs import SYSEXITS, Bad, check_end
 
 RAW = ["--out", "out", "--format", "raw"]
+MIXTURE = ["--sizes", "1000,300", "--weights", "0.7,1/3", "--seed", "7", "--epochs", "0,2", "--count", "1000"]
 VERBS = {
     "permute": ["permute", "--n", "1000", "--seed", "7", *RAW],
     "permute-text": ["permute", "--n", "10", "--seed", "7", "--out", "-", "--format", "text"],
@@ -17,6 +18,10 @@ VERBS = {
     "uniform": ["uniform", "--count", "1000", "--seed", "7", "--out", "out", "--format", "npy"],
     "summary": ["uniform", "--count", "1000", "--seed", "7", "--json"],
     "index": ["index", "--n", "1000", "--seed", "7", "--at", "1,5,999", "--out", "out", "--format", "text"],
+    "mix": ["mix", *MIXTURE, *RAW],
+    "mix-text": ["mix", *MIXTURE, "--stage", "500:1,1"],
+    "mix-counts": ["mix", *MIXTURE, "--counts"],
+    "mix-json": ["mix", *MIXTURE, "--until", "all-exhausted", "--count", "9", "--json"],
     "shuffle": ["shuffle", "--in", "in", "--record", "8", "--seed", "7", "--out", "out"],
     "status": ["status"],
     "status-json": ["status", "--json"],
@@ -33,7 +38,7 @@ VERBS = {
     "version-json": ["version", "--json"],
     "completion": ["--completion", "bash"],
 }
-WITHOUT_DAEMON = {"completion"}
+WITHOUT_DAEMON = {"completion", "mix", "mix-text", "mix-counts", "mix-json"}
 # The faults that these verbs find are on standard output.
 REPORTS = {"doctor", "doctor-json"}
 # The beginnings of lines that only explain others.

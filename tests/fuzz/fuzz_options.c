@@ -6,6 +6,7 @@
  */
 #include "error.h"
 #include "fuzz.h"
+#include "mix_options.h"
 #include "program.h"
 #include "shuffle_options.h"
 #include "verb_draw.h"
@@ -143,6 +144,20 @@ static void look_up(int argc, char **argv)
     fuzz_require(index_options.read_places || index_options.places.count > 0);
 }
 
+static struct shuf__mix_options mixture;
+
+static void mix(int argc, char **argv)
+{
+    static uint64_t index;
+    shuf__mix_options(argc, argv, &mixture);
+    fuzz_require(mixture.offset <= mixture.length);
+    if (mixture.count == 0)
+        return;
+    const uint64_t last = mixture.offset + (mixture.count - 1) * mixture.stride;
+    const shuf_mixed out = {.index = &index};
+    fuzz_require(shuf_mixture_fill(mixture.mixture, last, 1, 1, 1, &out) == SHUF_OK);
+}
+
 static void shuffle(int argc, char **argv)
 {
     static struct shuf__shuffle_options options;
@@ -154,11 +169,8 @@ static void shuffle(int argc, char **argv)
 static const struct {
     const char *name;
     void (*run)(int argc, char **argv);
-} verbs[] = {{"permute", permute},
-             {"index", look_up},
-             {"gauss", gauss},
-             {"uniform", uniform},
-             {"shuffle", shuffle}};
+} verbs[] = {{"permute", permute}, {"index", look_up}, {"gauss", gauss},
+             {"uniform", uniform}, {"mix", mix},       {"shuffle", shuffle}};
 
 /* ---- The target ------------------------------------------------------------------ */
 
@@ -218,6 +230,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_require(code >= 0 && code < 128);
     free(index_options.places.at);
     index_options = (struct shuf__index_options){0};
+    shuf__mix_options_free(&mixture);
     free(text);
     return 0;
 }

@@ -195,6 +195,11 @@ OPTIONS = {
     "gauss": "gauss\n--count\n1e6\n--seed=7\n--mean\n-0.5\n--std=2\n--dtype\nf32\n--method=box-muller",
     "gauss_outside": "gauss\n--count=1\n--seed=7\n--std=1e300",
     "uniform": "uniform\n--count=5\n--seed=1\n--stream\n9\n--offset=0x10\n--out=-",
+    "mix": "mix\n--sizes\n8e9,2e6,5e5\n--weights=0.7,0.2,0.1\n--seed=7\n--count=20\n--stride=3",
+    "mix_stages": "mix\n--sizes=9,5\n--seed=7\n--epochs\n3,0\n--chunk=2,0\n--window=2,0\n--stage=20:1/3,1e-2\n"
+                  "--block=8\n--until=all-exhausted\n--out=x.npy",
+    "mix_counts": "mix\n--sizes=9,5\n--seed=7\n--epochs=2\n--offset=3\n--counts\n--json",
+    "mix_wrong": "mix\n--sizes=9,5\n--seed=7\n--weights=0.1234567890123456789,1/3\n--count=1",
     "shuffle": "shuffle\n--record\n8\n--in\nin.bin\n--seed=7\n--out\nout.bin\n--inverse",
     "help": "permute\n--help",
     "unknown": "gauss\n--cuont\n4",
