@@ -183,6 +183,8 @@ static shuf_status check_place(const struct shuf__mixture *plan, const struct sh
     return SHUF_OK;
 }
 
+enum { ASKED = 256 }; /* places between two questions to shuf_set_interrupt()'s function */
+
 shuf_status shuf_mixture_positions(const shuf_mixture *mixture, size_t count, const shuf_mixed *in,
                                    uint64_t *positions)
 {
@@ -194,6 +196,9 @@ shuf_status shuf_mixture_positions(const shuf_mixture *mixture, size_t count, co
         return shuf__fail(error, SHUF_INVALID, "in: expected source, epoch and record");
     for (size_t i = 0; i < count; i++) {
         const struct shuf__place place = {in->epoch[i], in->record[i], in->source[i]};
+        if (i % ASKED == 0 && shuf__is_interrupted(0))
+            return shuf__fail(error, SHUF_CANCELLED,
+                              "the function of shuf_set_interrupt() ended the call");
         if (check_place(&mixture->plan, &place, i, error))
             return error->status;
         positions[i] = shuf__mixture_position(&mixture->plan, &place);

@@ -388,7 +388,7 @@ static void bad_requests(void **state)
     REFUSED("all sources together have more than 2^62", mix.source[0].records = ENDLESS);
     REFUSED("chunk 3, window 0 of source 1: expected both", mix.source[1].chunk = 3);
     REFUSED("weights of stage 0: all are 0", mix.weights[0][0] = mix.weights[0][1] = 0);
-    REFUSED("weight 2305843009213693951 of source 1 in stage 0: the sum passes 2^61",
+    REFUSED("weight 2305843009213693951 of source 1 in stage 0: the sum is 2^61 or more",
             mix.weights[0][1] = (UINT64_C(1) << 61) - 1);
     REFUSED("block 1: expected from 2, the number of sources, to 2^20", mix.request.block = 1);
     REFUSED("block 1048577: expected from 2", mix.request.block = (1 << 20) + 1);

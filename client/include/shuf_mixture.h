@@ -54,7 +54,9 @@ typedef struct shuf_stage {
 
 typedef struct shuf_mixture_request {
     uint64_t seed;  /* any */
-    uint64_t block; /* positions of a block: from the number of sources to 2^20; 0: 4096 */
+    /* Positions of a block: from the number of sources to 2^20; 0: 4096. A single place takes time
+     * in proportion to it. */
+    uint64_t block;
     const shuf_source *sources;
     size_t source_count; /* 1 to SHUF_SOURCES_MOST */
     const shuf_stage *stages;
@@ -63,7 +65,9 @@ typedef struct shuf_mixture_request {
 
 typedef struct shuf_mixture shuf_mixture;
 
-/* Takes some milliseconds for thousands of sources that end. The arrays are copied. */
+/* The arrays are copied. Each source that ends begins a further stage, in which the others share
+ * its weight. All stages together have at most 2^21 sources: about 2000 sources may end at
+ * positions of their own. Their plan takes some 0.4 s. */
 SHUF_API shuf_status shuf_mixture_make(const shuf_mixture_request *request, shuf_mixture **mixture);
 
 /* NULL is allowed. No other thread may use the mixture any more. */
@@ -97,7 +101,7 @@ SHUF_API shuf_status shuf_cuda_mixture_fill(const shuf_mixture *mixture, uint64_
                                             size_t workspace_bytes, void *stream);
 
 /* The inverse: writes the position of each (source[i], epoch[i], record[i]), or UINT64_MAX for one
- * that the mixture does not have. */
+ * that the mixture does not have. Can be interrupted. */
 SHUF_API shuf_status shuf_mixture_positions(const shuf_mixture *mixture, size_t count,
                                             const shuf_mixed *in, uint64_t *positions);
 

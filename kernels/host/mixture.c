@@ -214,7 +214,7 @@ static uint64_t record_position(const struct shuf__data_set *source, uint64_t ep
     return shuf_primefold_inverse(&order, record);
 }
 
-/* The leaf of a source in a stage, or UINT32_MAX. */
+/* The leaf of a source in a stage that has it. */
 static uint32_t leaf_of(const struct shuf__stage *stage, uint32_t source)
 {
     uint32_t low = 0, high = stage->tree.leaves;
@@ -225,7 +225,7 @@ static uint32_t leaf_of(const struct shuf__stage *stage, uint32_t source)
         else
             high = middle;
     }
-    return low < stage->tree.leaves && stage->source[low] == source ? low : UINT32_MAX;
+    return low;
 }
 
 /* A draw of a source: the stage that has it, its leaf there, and its number in the stage. */
@@ -235,19 +235,34 @@ struct draw {
     uint64_t number;
 };
 
+/* The last stage of a source that begins with at most `number` draws of it. The source has stages.
+ */
+static const struct shuf__stage *stage_of_draw(const struct shuf__mixture *m, uint32_t source,
+                                               uint64_t number, uint32_t *leaf)
+{
+    const uint32_t *list = m->stage_of + m->first_stage[source];
+    uint32_t low = 0, high = m->first_stage[source + 1] - m->first_stage[source];
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+        const struct shuf__stage *stage = &m->stages[list[middle]];
+        if (stage->before[leaf_of(stage, source)] <= number)
+            low = middle;
+        else
+            high = middle;
+    }
+    *leaf = leaf_of(&m->stages[list[low]], source);
+    return &m->stages[list[low]];
+}
+
 static bool find_draw(const struct shuf__mixture *m, uint32_t source, uint64_t number,
                       struct draw *draw)
 {
-    for (size_t s = 0; s < m->stage_count; s++) {
-        const struct shuf__stage *stage = &m->stages[s];
-        const uint32_t leaf = leaf_of(stage, source);
-        if (leaf == UINT32_MAX || number < stage->before[leaf] ||
-            number - stage->before[leaf] >= shuf_mixture_share(&stage->tree, leaf, stage->length))
-            continue;
-        *draw = (struct draw){stage, leaf, number - stage->before[leaf]};
-        return true;
-    }
-    return false;
+    uint32_t leaf;
+    if (m->first_stage[source] == m->first_stage[source + 1])
+        return false;
+    const struct shuf__stage *stage = stage_of_draw(m, source, number, &leaf);
+    *draw = (struct draw){stage, leaf, number - stage->before[leaf]};
+    return draw->number < shuf_mixture_share(&stage->tree, leaf, stage->length);
 }
 
 static uint64_t position_of_draw(const struct shuf__mixture *m, const struct draw *draw)

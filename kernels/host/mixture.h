@@ -49,6 +49,9 @@ struct shuf__mixture {
     shuf_primefold_shape block_shape;
     uint32_t source_count;
     struct shuf__data_set *sources;
+    /* The numbers of the stages of each source, ascending: those of source i are stage_of[j] for j
+     * from first_stage[i] to first_stage[i + 1] - 1. */
+    uint32_t *first_stage, *stage_of;
     size_t stage_count, stage_room;
     struct shuf__stage *stages;
 };

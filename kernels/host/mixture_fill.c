@@ -10,7 +10,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { KEPT = 64, PART = 1 << 16 }; /* readers; places between two questions to the caller */
+enum {
+    KEPT = 64,       /* readers */
+    PART = 1 << 16,  /* places between two questions to the caller, at most */
+    SLOTS = 1 << 24, /* slots of the blocks that they need, about */
+};
 
 struct shuf__mixture_readers {
     pthread_mutex_t lock; /* only tried: a child of fork() may inherit it locked */
@@ -102,13 +106,21 @@ static void run_thread(struct run *run, struct shuf__mixture_readers *readers)
     give_reader_back(readers, reader);
 }
 
+/* The places that a thread takes at once. With a wide stride each needs a block of its own. */
+static uint64_t part_of(const struct shuf__mixture *m, uint64_t stride)
+{
+    const uint64_t part = SLOTS / (stride < m->block ? stride : m->block);
+    return part < PART ? part : PART;
+}
+
 shuf_status shuf__mixture_fill(const struct shuf__mixture *m, struct shuf__mixture_readers *readers,
                                int threads, const struct shuf__computation *computation,
                                uint64_t first, uint64_t count, uint64_t stride,
                                const struct shuf__places *out, struct shuf__error *error)
 {
-    struct run run = {m, computation, first, count, stride, PART, out, 0, false, false};
-    const uint64_t parts = count ? (count - 1) / PART + 1 : 0;
+    const uint64_t part = part_of(m, stride);
+    struct run run = {m, computation, first, count, stride, part, out, 0, false, false};
+    const uint64_t parts = count ? (count - 1) / part + 1 : 0;
     if (parts < (uint64_t)threads)
         threads = parts ? (int)parts : 1;
     if (threads == 1)

@@ -217,7 +217,7 @@ static shuf_status check_weights(const struct shuf__mixture *m, const struct shu
         if (stage->weights[i] >= SHUF_MIXTURE_WEIGHTS - sum)
             return shuf__fail(error, SHUF_INVALID,
                               "weight %" PRIu64 " of source %" PRIu32
-                              " in stage %zu: the sum passes 2^61",
+                              " in stage %zu: the sum is 2^61 or more",
                               stage->weights[i], i, number);
         sum += stage->weights[i];
     }
@@ -268,6 +268,25 @@ static shuf_status plan(struct planning *planning, const struct shuf__weights *s
     return SHUF_OK;
 }
 
+/* Lists the stages of each source. */
+static shuf_status list_stages(struct shuf__mixture *m, size_t leaves, struct shuf__error *error)
+{
+    m->first_stage = calloc((size_t)m->source_count + 2, sizeof *m->first_stage);
+    m->stage_of = malloc((leaves + 1) * sizeof *m->stage_of);
+    if (!m->first_stage || !m->stage_of)
+        return no_memory(error);
+    uint32_t *const next = m->first_stage + 1; /* becomes the beginning of each list */
+    for (size_t s = 0; s < m->stage_count; s++)
+        for (uint32_t leaf = 0; leaf < m->stages[s].tree.leaves; leaf++)
+            next[m->stages[s].source[leaf] + 1]++;
+    for (uint32_t i = 0; i < m->source_count; i++)
+        next[i + 1] += next[i];
+    for (size_t s = 0; s < m->stage_count; s++)
+        for (uint32_t leaf = 0; leaf < m->stages[s].tree.leaves; leaf++)
+            m->stage_of[next[m->stages[s].source[leaf]]++] = (uint32_t)s;
+    return SHUF_OK;
+}
+
 static shuf_status make_stages(struct shuf__mixture *m, const struct shuf__weights *stages,
                                size_t count, struct shuf__error *error)
 {
@@ -276,10 +295,10 @@ static shuf_status make_stages(struct shuf__mixture *m, const struct shuf__weigh
         return error->status;
     planning.drawn = calloc(m->source_count, sizeof *planning.drawn);
     planning.leaves = malloc(m->source_count * sizeof *planning.leaves);
-    if (planning.drawn && planning.leaves)
-        plan(&planning, stages, count, error);
-    else
+    if (!planning.drawn || !planning.leaves)
         no_memory(error);
+    else if (!plan(&planning, stages, count, error))
+        list_stages(m, planning.all_leaves, error);
     free(planning.drawn);
     free(planning.leaves);
     return error->status;
@@ -324,5 +343,7 @@ void shuf__mixture_free(struct shuf__mixture *m)
         free_stage(&m->stages[s]);
     free(m->stages);
     free(m->sources);
+    free(m->first_stage);
+    free(m->stage_of);
     *m = (struct shuf__mixture){0};
 }

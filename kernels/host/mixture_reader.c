@@ -11,11 +11,11 @@
 #include <string.h>
 
 enum {
-    LIST_MOST = 1 << 16, /* chunks of a window that a reader lists */
+    LIST_MOST = 1 << 12, /* chunks of a window that a reader lists */
     /* Measured times, in nanoseconds, that decide whether places are looked up one by one. */
-    LOOK_UP_NS = 25000,
-    SLOT_NS = 5,    /* of a block, for each slot */
-    SOURCE_NS = 800 /* and for each source: the keys of its epoch */
+    LOOK_UP_NS = 25000, /* and one for each slot of the block */
+    SLOT_NS = 5,        /* of a block, for each slot */
+    SOURCE_NS = 800     /* and for each source: the keys of its epoch */
 };
 
 /* The windows of a source. */
@@ -288,7 +288,7 @@ static bool are_few(const struct shuf__mixture_reader *r, const struct shuf__mix
                     uint64_t count, const struct shuf__places *out)
 {
     const uint64_t whole = block->slots * SLOT_NS + block->stage->tree.leaves * SOURCE_NS;
-    return count * LOOK_UP_NS < whole && !is_computed(r, block, out);
+    return count * (LOOK_UP_NS + block->slots) < whole && !is_computed(r, block, out);
 }
 
 /* Reads `count` places of the block, from position number x of it on. */

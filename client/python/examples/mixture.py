@@ -181,7 +181,7 @@ def prove(options, valid):
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=3000, help="batches of the whole run")
-    parser.add_argument("--batch", type=int, default=64, help="records of a rank's step: a multiple of 8")
+    parser.add_argument("--batch", type=int, default=64, help="records of a rank's step")
     parser.add_argument("--every", type=int, default=20, help="steps between checkpoints")
     parser.add_argument("--worlds", type=lambda text: [int(w) for w in text.split(",")], default=[4, 3, 8])
     parser.add_argument("--directory", help=argparse.SUPPRESS)
@@ -193,6 +193,9 @@ def main():
     options = parse()
     if options.run is not None:
         return train(options)
+    if options.batch % options.worlds[-1]:
+        sys.exit(f"--batch {options.batch}: expected a multiple of {options.worlds[-1]}, the last number of ranks, so that "
+                 "no rank repeats a record at the end")  # fmt: skip
     with tempfile.TemporaryDirectory() as options.directory:
         for name in SIZES:
             Files(options.directory, name).write()

@@ -76,6 +76,44 @@ def test_weights_are_exact_ratios():
     assert Mixture([30, 20], seed=1).weights == (3, 2)
 
 
+def test_weights_of_many_digits_are_rounded():
+    rng = np.random.default_rng(3)
+    for _ in range(100):
+        weights = rng.dirichlet(np.ones(20)) + 1e-6
+        whole = Mixture([5] * 20, weights, 1).weights
+        assert np.allclose(np.array(whole) / sum(whole), weights / weights.sum(), rtol=1e-9)
+    assert Mixture([2**61, 2**61 - 1]).weights == (2**59, 2**59)
+    with pytest.raises(shufd.Invalid, match=r"weights\[1\]: 1e-20: expected at least 2\^-30 of the sum, or 0"):
+        Mixture([5, 5], [0.123456789123456789, 1e-20], 1)
+
+
+def test_arguments_are_taken_once():
+    once = Mixture([10, 20], [1, 1], epochs=iter([1, 2]))
+    assert once == Mixture([10, 20], [1, 1], epochs=[1, 2]) != Mixture([10, 20], [1, 1], epochs=iter([2, 1]))
+    assert pickle.loads(pickle.dumps(once)) == once and len(once) == 50
+    numbers = np.array([1, 2])
+    mixture = Mixture([10, 20], [1, 1], epochs=numbers)
+    numbers[:] = 5
+    assert pickle.loads(pickle.dumps(mixture)) == once
+    assert Mixture([10, 20], epochs=1) == Mixture([10, 20], epochs=[1, 1])
+    assert "epochs=1" in repr(Mixture([10, 20], epochs=[1, 1]))
+    assert "chunk=4096" in repr(Mixture([10**6, 3], [1, 1], chunk=4096, window=8))
+    for wrong in ({1: 0.7, 2: 0.3}, {0.7, 0.3}):
+        with pytest.raises(shufd.Invalid, match="expected a list"):
+            Mixture([10, 20], wrong)
+    assert Mixture({"a": 10, "b": 20}.values()).sizes == (10, 20)
+
+
+def test_many_sources_that_end():
+    mixture = Mixture([50 + i for i in range(300)], [1 + i % 7 for i in range(300)], 5, epochs=1)
+    values = mixture[:]
+    assert sorted(values.tolist()) == list(range(len(mixture)))
+    places = mixture.places(0, len(mixture))
+    assert np.array_equal(mixture.positions(*places), np.arange(len(mixture)))
+    ends = mixture.exhausted()
+    assert max(ends) == len(mixture) and ends[0] == np.flatnonzero(places.source == 0)[-1] + 1
+
+
 def test_stop_rules():
     mixture = Mixture([50, 7, 20], [2, 1, 1], 9)
     values, ends = mixture[:10_000], []
@@ -155,7 +193,8 @@ def test_place_that_does_not_stand_there():
     (([10, 10], [1, float("nan")]), {}, r"weights\[1\]: nan: expected a finite number"),
     (([10, 10], [1, float("inf")]), {}, r"weights\[1\]: inf: expected a finite"),
     (([10, 10], [0, 0]), {}, "weights: all are 0"),
-    (([10, 10], [1e-20, 1]), {}, "expected less than 2\\^61; round them"),
+    (([10, 10], [1e-20, 1]), {}, r"weights\[0\]: 1e-20: expected at least 2\^-30"),
+    (([10, 10], ["1e5000", 1]), {}, r"weights\[0\]: '1e5000'"),
     (([10, 10], [1, "x"]), {}, r"weights\[1\]: 'x'"),
     (([10, 10], [1, 1], 2**64), {}, "seed: "),
     (([10, 10], [1, 1], 1), {"epochs": [1]}, "epochs: 1 of them, expected 2"),
@@ -225,6 +264,16 @@ def test_dataset(torch):
     assert [dataset[i] for i in range(300)] == expected and dataset[-1] == expected[-1] and len(dataset) == 300
     assert dataset.__getitems__([5, 3, 3, -1]) == [expected[i] for i in (5, 3, 3, 299)]
     assert dataset.__getitems__([]) == []
+    assert dataset.__getitems__([0, 1, 299]) == [expected[i] for i in (0, 1, 299)]
+
+    class Short(list):
+        def __getitems__(self, records):
+            return [0] * (len(records) - 1)
+
+    with pytest.raises(shufd.Invalid, match=r"datasets\[0\]: its __getitems__ gave"):
+        shufd.torch.MixtureDataset([Short(range(50)), *datasets_of([7, 20])], mixture).__getitems__(range(9))
+    with pytest.raises(shufd.Invalid, match=r"datasets\[0\]: None: expected a map-style data set"):
+        shufd.torch.MixtureDataset([None, *datasets_of([7, 20])], mixture)
     with_source = shufd.torch.MixtureDataset(datasets_of(mixture.sizes), mixture, with_source=True)
     assert with_source[4] == (expected[4], expected[4][0])
     with pytest.raises(IndexError):

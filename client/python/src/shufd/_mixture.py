@@ -6,6 +6,8 @@ from __future__ import annotations
 import fractions
 import math
 import operator
+import re
+from collections.abc import KeysView, Mapping, Set
 from typing import Any, NamedTuple, Sequence
 
 import numpy as np
@@ -23,6 +25,7 @@ Integers = npt.NDArray[np.int64]
 
 _END = 1 << 62  # positions of a mixture that does not end
 _WEIGHTS = 1 << 61  # the sum of the weights is below it
+_PARTS, _LEAST = 1 << 60, fractions.Fraction(1, 1 << 30)  # of weights that are rounded
 _STOPS = {"first_exhausted": min, "all_exhausted": max}
 
 
@@ -39,30 +42,39 @@ class Places(NamedTuple):
 
 def _list(name: str, values: Any) -> list[Any]:
     try:
-        if isinstance(values, (str, bytes)):
+        if isinstance(values, (str, bytes, Mapping, Set)) and not isinstance(values, KeysView):
             raise TypeError
         return list(values)
     except TypeError:
         raise Invalid(f"{name}: {shown(values)}: expected a list, with one element for each source") from None
 
 
-def _per_source(name: str, values: Any, count: int) -> list[int]:
+def _per_source(name: str, values: Any, count: int) -> tuple[int, ...]:
     """Integers, one for each source: a number is that of all, and None is 0."""
-    if values is None or not np.iterable(values):
-        values = [values] * count
-    numbers = [0 if value is None else u64(f"{name}[{i}]", value) for i, value in enumerate(_list(name, values))]
+    given = _list(name, values) if np.iterable(values) else [values] * count
+    numbers = [0 if value is None else u64(f"{name}[{i}]", value) for i, value in enumerate(given)]
     if len(numbers) != count:
         raise Invalid(f"{name}: {len(numbers)} of them, expected {count}, one for each source")
-    for i, (number, value) in enumerate(zip(numbers, values)):
+    for i, (number, value) in enumerate(zip(numbers, given)):
         if number == 0 and value is not None:
             raise Invalid(f"{name}[{i}]: 0: expected 1 or more, or None")
-    return numbers
+    return tuple(numbers)
+
+
+def _shortest(numbers: tuple[int, ...]) -> Any:
+    """The argument of these numbers: one for all, or a list."""
+    values = [number or None for number in numbers]
+    return values[0] if len({*values}) == 1 else values
 
 
 def _fraction(name: str, value: Any) -> fractions.Fraction:
     """A weight as an exact ratio. A float is the decimal that Python shows for it: 0.1 is 1/10."""
     try:
-        number = fractions.Fraction(str(value) if isinstance(value, (float, np.generic)) else value)
+        text = str(value) if isinstance(value, (float, np.generic)) else value
+        if not isinstance(text, str) or "/" not in text:
+            if not math.isfinite(float(text)):
+                raise ValueError
+        number = fractions.Fraction(text)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError):
         raise Invalid(f"{name}: {shown(value)}: expected a finite number, or text such as '0.7' or '2/3'") from None
     if number < 0:
@@ -70,22 +82,25 @@ def _fraction(name: str, value: Any) -> fractions.Fraction:
     return number
 
 
-def whole_weights(name: str, weights: Any, count: int) -> list[int]:
-    """The weights as whole numbers in the same ratios, as small as possible."""
+def whole_weights(name: str, weights: Any, count: int) -> tuple[int, ...]:
+    """The weights as whole numbers in the same ratios, as small as possible. If their sum would be 2^61 or more, they are
+    rounded to parts of 2^60."""
     ratios = [_fraction(f"{name}[{i}]", value) for i, value in enumerate(_list(name, weights))]
     if len(ratios) != count:
         raise Invalid(f"{name}: {len(ratios)} of them, expected {count}, one for each source")
+    total = sum(ratios)
+    if not total:
+        raise Invalid(f"{name}: all are 0, expected one above 0")
     common = math.lcm(*(ratio.denominator for ratio in ratios))
     whole = [int(ratio * common) for ratio in ratios]
-    divisor = math.gcd(*whole) or 1
+    divisor = math.gcd(*whole)
     whole = [weight // divisor for weight in whole]
-    if not sum(whole):
-        raise Invalid(f"{name}: all are 0, expected one above 0")
-    if sum(whole) >= _WEIGHTS:
-        raise Invalid(
-            f"{name}: as whole numbers they have the sum {sum(whole)}: expected less than 2^61; round them to fewer digits"
-        )
-    return whole
+    if sum(whole) < _WEIGHTS:
+        return tuple(whole)
+    for i, ratio in enumerate(ratios):
+        if 0 < ratio / total < _LEAST:
+            raise Invalid(f"{name}[{i}]: {shown(float(ratio))}: expected at least 2^-30 of the sum, or 0")
+    return tuple(round(ratio / total * _PARTS) for ratio in ratios)
 
 
 def tempered(sizes: Sequence[int], alpha: float) -> list[int]:
@@ -111,11 +126,13 @@ class Mixture:
     sizes    the records of each source: 1 to 4096 sources, together at most 2^62 records
     weights  a number of 0 or more for each source; only their ratios matter. Each counts *records*: a source of weight
              0.2 among a sum of 1 has every fifth record. A float counts as the decimal that Python shows, so 0.1 is
-             exactly 1/10; text such as "2/3" and fractions.Fraction are exact, too. None: the sizes
+             exactly 1/10; text such as "2/3" and fractions.Fraction are exact, too. Weights whose whole numbers would have
+             a sum of 2^61 or more are rounded to parts of 2^60, and must be at least 2^-30 of the sum. None: the sizes
     seed     as in permute()
-    epochs   a source ends after so many epochs: a number, or one for each source; None: never. The others share its weight
+    epochs   a source ends after so many epochs: a number, or one for each source; None: never. The others share its
+             weight. About 2000 sources may end at positions of their own
     chunk, window
-             sources in windowed orders (permute()): numbers, or lists with one element for each source
+             sources in windowed orders (permute()): both numbers, or both lists with one element for each source
     stages   [(position, weights), ...]: other weights from these positions on, which ascend. What a source has read
              stays read; a source of weight 0 rests
     block    each prefix of whole blocks of a stage has the exact share of each source, to less than two records; inside a
@@ -127,8 +144,8 @@ class Mixture:
     datasets.concatenate_datasets count them; `offsets` are the first indices of the sources. mixture[a:b:c] is an int64
     array. A mixture without end has 2^62 positions, and len() fails.
 
-    An element takes some ten microseconds, the elements of a slice some nanoseconds each, at any position. docs/spec.md,
-    "Mixtures", defines them. Errors: Invalid; OutOfMemory.
+    With the default block an element takes some ten microseconds, and the elements of a slice some nanoseconds each, at any
+    position. docs/spec.md, "Mixtures", defines them. Errors: Invalid; OutOfMemory.
     """
 
     @advise_arguments
@@ -152,16 +169,15 @@ class Mixture:
         self.seed, self.block = seed_of(seed), u64("block", block)
         if self.block == 0:
             raise Invalid("block: 0: expected at least the number of sources")
-        self._options = {"epochs": epochs, "chunk": chunk, "window": window}
-        numbers = {name: _per_source(name, value, count) for name, value in self._options.items()}
-        self._options = {name: tuple(value) if np.iterable(value) else value for name, value in self._options.items()}
-        self.weights = tuple(whole_weights("weights", self.sizes if weights is None else weights, count))
+        options = {"epochs": epochs, "chunk": chunk, "window": window}
+        self._numbers = {name: _per_source(name, value, count) for name, value in options.items()}
+        self.weights = whole_weights("weights", self.sizes if weights is None else weights, count)
         self.stages = tuple(self._stage(s, stage) for s, stage in enumerate(_list("stages", stages)))
-        self._mixture = self._make(numbers)
+        self._mixture = self._make()
         self.offsets: Integers = np.cumsum([0, *self.sizes[:-1]], dtype=np.int64)
         self.offsets.flags.writeable = False
         self.length = self._length(length)
-        self._options["length"] = None if length is None else self.length
+        self._is_cut = length is not None
 
     def _stage(self, number: int, stage: Any) -> tuple[int, tuple[int, ...]]:
         try:
@@ -169,17 +185,22 @@ class Mixture:
         except (TypeError, ValueError):
             raise Invalid(f"stages[{number}]: {shown(stage)}: expected (position, weights)") from None
         name = f"stages[{number}]"
-        return u64(f"{name}: position", first), tuple(whole_weights(f"{name}: weights", weights, len(self.sizes)))
+        return u64(f"{name}: position", first), whole_weights(f"{name}: weights", weights, len(self.sizes))
 
-    def _make(self, numbers: dict[str, list[int]]) -> Any:
-        out = ffi.new("shuf_mixture **")
+    def _make(self) -> Any:
+        out, numbers = ffi.new("shuf_mixture **"), self._numbers
         stages = [(0, self.weights), *self.stages]
-        check(lib.shufpy_mixture_make(
+        status = lib.shufpy_mixture_make(
             self.seed, self.block, len(self.sizes), ffi.new("uint64_t[]", self.sizes), ffi.new("uint64_t[]", numbers["epochs"]),
             ffi.new("uint64_t[]", numbers["chunk"]), ffi.new("uint64_t[]", numbers["window"]), len(stages),
             ffi.new("uint64_t[]", [first for first, _ in stages]),
             ffi.new("uint64_t[]", [weight for _, weights in stages for weight in weights]), out,
-        ))  # fmt: skip
+        )  # fmt: skip
+        try:
+            check(status)
+        except Invalid as error:  # libshuf counts the weights of position 0 as stage 0
+            text = re.sub(r"\bstage ([1-9]\d*)", lambda stage: f"stages[{int(stage[1]) - 1}]", str(error))
+            raise Invalid(text) from None
         return ffi.gc(out[0], lib.shuf_mixture_free)
 
     def _length(self, length: Any) -> int | None:
@@ -245,6 +266,8 @@ class Mixture:
     def __getitem__(self, position: Any) -> Any:
         if isinstance(position, slice):
             positions = range(*position.indices(self._end))
+            if len(positions) == 1:  # a step of any size
+                positions = range(positions[0], positions[0] + 1)
             out = _out.new((len(positions),), np.dtype(np.int64))
             self._range(positions, 1, (out, None, None, None))
             return out
@@ -294,7 +317,8 @@ class Mixture:
         return True
 
     def _arguments(self) -> dict[str, Any]:
-        return {**self._options, "stages": self.stages, "block": self.block}
+        options = {name: _shortest(numbers) for name, numbers in self._numbers.items()}
+        return {**options, "stages": self.stages, "block": self.block, "length": self.length if self._is_cut else None}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self.sizes, self.weights, self.seed, self._arguments())
@@ -308,7 +332,8 @@ class Mixture:
         return hash((self.sizes, self.weights, self.seed))
 
     def __repr__(self) -> str:
-        shortened = {name: shown(value) for name, value in self._arguments().items() if value not in (None, (), 4096)}
+        usual = {"stages": (), "block": 4096}
+        shortened = {name: shown(value) for name, value in self._arguments().items() if value != usual.get(name)}
         more = "".join(f", {name}={text}" for name, text in shortened.items())
         return f"shufd.local.Mixture(sizes={shown(list(self.sizes))}, weights={shown(list(self.weights))}, seed={self.seed}{more})"
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from typing import Any, Sequence
 
@@ -35,6 +36,8 @@ class MixtureDataset(torch.utils.data.Dataset):
         if len(self.datasets) != len(mixture.sizes):
             raise Invalid(f"datasets: {len(self.datasets)} of them, expected {len(mixture.sizes)}, the sources of the mixture")
         for i, (dataset, size) in enumerate(zip(self.datasets, mixture.sizes)):
+            if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
+                raise Invalid(f"datasets[{i}]: {shown(dataset)}: expected a map-style data set, with a length")
             if len(dataset) != size:
                 raise Invalid(f"datasets[{i}]: length {len(dataset)}: expected {size}, the size in the mixture")
         if mixture.length is None:
@@ -52,7 +55,13 @@ class MixtureDataset(torch.utils.data.Dataset):
         for source in np.unique(places.source).tolist():
             at = np.flatnonzero(places.source == source).tolist()
             records = places.record[at].tolist()
-            for i, item in zip(at, _items(self.datasets[source], records)):
+            found = _items(self.datasets[source], records)
+            if not isinstance(found, (list, tuple)) or len(found) != len(records):
+                raise Invalid(
+                    f"datasets[{source}]: its __getitems__ gave {shown(found)} for {len(records)} records: expected a list with "
+                    "an item for each"
+                )
+            for i, item in zip(at, found):
                 items[i] = (item, source) if self.with_source else item
         return items
 
@@ -67,7 +76,7 @@ class MixtureDataset(torch.utils.data.Dataset):
         if not positions:
             return self.mixture.places(0, 0)
         stride = positions[1] - positions[0] if len(positions) > 1 else 1
-        if stride > 0 and positions == list(range(positions[0], positions[-1] + 1, stride)):
+        if stride > 0 and all(map(operator.eq, positions, itertools.count(positions[0], stride))):
             return self.mixture.places(positions[0], len(positions), stride)
         sources, epochs, records = zip(*(self.mixture.places(position, 1) for position in positions))
         return Places(np.concatenate(sources), np.concatenate(epochs), np.concatenate(records))
