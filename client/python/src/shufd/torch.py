@@ -45,7 +45,7 @@ from ._global_shuffle import global_shuffle
 from ._names import advise_arguments, dir_of
 from ._orders import Epoch, Indices, Read
 from ._ranks import in_worker, launched_ranks, rank_and_world
-from ._sampling import Cursor, Share
+from ._share import Cursor, Share
 from ._shuf import ffi, lib
 from ._torch_generator import Generator
 from ._torch_mixture import MixtureDataset
