@@ -1165,6 +1165,16 @@ def test_wrong_states_are_refused(daemon):
     assert list(sampler) == []
 
 
+def test_another_epoch_than_the_loaded_one_is_no_warning(client):
+    """A job may go on to the next epoch."""
+    sampler = make_sampler(client, 40, 1, 0)
+    sampler.load_state_dict({**sampler.state_dict(), "epoch": 3, "position": 10})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sampler.set_epoch(4)
+    assert list(sampler) == client.permute(40, 3, 4).tolist()
+
+
 def test_an_iteration_keeps_its_place(client):
     """set_epoch() and another iteration may come before its first index."""
     first = shufd.torch.DistributedSampler(range(12), 1, 0, client=client)

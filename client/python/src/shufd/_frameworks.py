@@ -26,6 +26,8 @@ _LOADERS = (
 )
 _STATEFUL = "torchdata.stateful_dataloader.stateful_dataloader"
 _NODES = "torchdata.nodes.adapters"
+_TRAINERS = {"lightning": "Lightning", "pytorch_lightning": "Lightning", "transformers": "the Trainer of transformers"}
+_PASSES_EPOCH = ("set_epoch", "_set_sampler_epoch")  # functions that pass on the epoch of their caller
 _PACKAGE = os.path.dirname(__file__)
 
 
@@ -99,12 +101,21 @@ def skips_batches() -> bool:
     return False
 
 
-def resets_node(loads: bool) -> bool:
-    """Whether a SamplerWrapper of torchdata.nodes begins its sampler, from a state or without one."""
+def node_that_resets(loads: bool) -> Any:
+    """The node of torchdata that begins the caller, from a state or without one, or None. A SamplerWrapper has the number
+    of its epoch, which it counts from the start of the job."""
     for frame in _frames():
         if frame.f_globals.get("__name__") == _NODES and frame.f_code.co_name == "reset":
-            return (frame.f_locals.get("initial_state") is not None) == loads
-    return False
+            return frame.f_locals["self"] if (frame.f_locals.get("initial_state") is not None) == loads else None
+    return None
+
+
+def trainer_that_calls() -> str:
+    """The name of the trainer that calls set_epoch() of the caller with its own count of epochs, or ""."""
+    for frame in _frames():
+        if frame.f_code.co_name not in _PASSES_EPOCH and os.path.dirname(frame.f_code.co_filename) != _PACKAGE:
+            return _TRAINERS.get(str(frame.f_globals.get("__name__")).partition(".")[0], "")
+    return ""
 
 
 def is_called_by_torchdata() -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 import gc
 import itertools
+import warnings
 import weakref
 from typing import Any, Callable, Iterable, Iterator, Sized, cast
 
@@ -63,6 +64,7 @@ class Resumable:
         self._counted: int | None = None  # by a framework that sets the epoch by itself: its number of this epoch
         self._shift = 0  # from such numbers to epochs
         self._is_counted_by_node = False  # torchdata's wrapper has loaded the place, and selects the next epoch itself
+        self._is_set_by_node = False  # such a wrapper has called set_epoch() last
         self._selected: int | None = None  # by the last set_epoch() of the job
         self._later: int | None = None  # an epoch that set_epoch() selected before an earlier one was loaded
         self._cursor: Cursor | None = None  # of the iteration that began last
@@ -88,28 +90,51 @@ class Resumable:
     def set_epoch(self, epoch: int) -> None:
         """Selects the epoch of the next iteration, and takes the length of the data. An iteration that continues
         a loaded state of this epoch keeps its place, any other begins at the beginning. A loader of accelerate or
-        Lightning Fabric calls it by itself, with a number that it counts from the start of the job: that does not
-        change a place that the job has selected, and later ones count from there."""
+        Lightning Fabric, or a node of torchdata, calls it by itself, with a number that it counts from the start of the
+        job: that does not change a place that the job has selected, and later ones count from there. Warns
+        (RuntimeWarning) if a trainer's own count discards the place of a loaded state."""
         epoch = u64("epoch", epoch)
         is_counted = _frameworks.sets_epoch_by_itself()
-        if is_counted:
-            is_selected = self._is_loaded or (self._is_set and self._selected is not None)
+        is_of_node = not is_counted and _frameworks.node_that_resets(loads=False) is not None
+        if is_counted or is_of_node:
+            is_selected = self._is_selected_by_job(is_of_node)
             if is_selected:
                 self._shift = self.epoch - epoch
                 if not self._is_end(self._resume or 0):
                     return
-            self._counted, epoch = None if is_selected else epoch, (epoch + self._shift) % 2**64
+            self._counted, epoch = epoch if is_counted and not is_selected else None, (epoch + self._shift) % 2**64
         self._begun = []
         if epoch != self._epoch:
+            self._warn_of_lost_place(epoch)
             self._move(epoch, 0)
-        elif self._resume is None or (self._is_counted_by_node and _frameworks.resets_node(loads=False)):
+        elif self._resume is None or (self._is_counted_by_node and is_of_node):
             self._resume = 0  # the cursor stays: Lightning calls this after workers have drawn
         n = len(self._data)
         if self._resume and n != self.n:
             raise _errors.Invalid(f"dataset: length {n}: expected {self.n}, the length of the loaded state")
         self._n, self._is_set, self._later = n, True, None
+        self._is_set_by_node = is_of_node
         self._selected = None if is_counted else epoch
         self._counted = self._counted if is_counted else None
+
+    def _is_selected_by_job(self, is_of_node: bool) -> bool:
+        """Whether the job itself has loaded or set the place of the next iteration."""
+        if is_of_node:
+            return (self._is_loaded and not self._is_counted_by_node) or (self._is_set and not self._is_set_by_node)
+        return self._is_loaded or (self._is_set and self._selected is not None)
+
+    def _warn_of_lost_place(self, epoch: int) -> None:
+        """Warns if a trainer sets an epoch that it has counted, and no iterator has the place that the job has loaded."""
+        if not self._is_loaded or epoch == self.epoch:
+            return
+        place = None if self._following_place is None else self._following_place()
+        trainer = _frameworks.trainer_that_calls()
+        if trainer and not (place is not None and not place.has_begun and place.chosen is not None):
+            warnings.warn(
+                f"sampler: {trainer} sets epoch {epoch}, so the loaded place, epoch {self._epoch} and position "
+                f"{self._resume}, is discarded: continue {trainer} from its own checkpoint, as docs/loaders.md shows",
+                RuntimeWarning, stacklevel=3,
+            )  # fmt: skip
 
     @property
     def remaining(self) -> int:
@@ -302,6 +327,7 @@ class Resumable:
         except _errors.Invalid:
             self._n = kept
             raise
+        node = _frameworks.node_that_resets(loads=True)
         self._begun, self._selected = [], None
         if self._counted is not None:  # the number of a framework selects nothing
             following = (epoch + self._is_end(position)) % 2**64
@@ -313,7 +339,9 @@ class Resumable:
         if not (self._is_set and later is not None and self._is_end(position)):
             self._move(epoch, position)  # StatefulDataLoader loads its state after set_epoch()
             self._is_loaded, self._later = True, later
-            self._is_counted_by_node = _frameworks.resets_node(loads=True)
+            self._is_counted_by_node = node is not None
+        if hasattr(node, "epoch"):
+            self._shift = epoch - node.epoch
 
     def __getstate__(self) -> dict[str, Any]:
         """Once an iteration has begun, copies begin the one that follows: only state_dict() knows what is used."""

@@ -58,7 +58,7 @@ class Rank:
         return StatefulDataLoader(data, snapshot_every_n_steps=case["snapshot_steps"], **options)
 
     def make_nodes(self, data):
-        node = nodes.SamplerWrapper(self.source, initial_epoch=self.sampler.epoch)
+        node = nodes.SamplerWrapper(self.source, initial_epoch=self.sampler.epoch if self.case["tells_node"] else 0)
         if not self.case["batches"]:
             node = nodes.Batcher(node, self.case["batch_size"], drop_last=self.case["drop_last"])
         if workers := self.case["workers"]:
@@ -178,6 +178,7 @@ CASES = st.fixed_dictionaries({
     "workers": st.sampled_from([0, 1, 3]),
     "persistent": st.booleans(),
     "sets_epoch": st.booleans(),
+    "tells_node": st.booleans(),  # the epoch of the sampler
     "drop_last": st.booleans(),
     "snapshot_steps": st.sampled_from([1, 3]),
     "n": st.integers(1, 40),

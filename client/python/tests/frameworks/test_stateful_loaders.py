@@ -326,6 +326,31 @@ def test_a_node_begins_at_the_place_of_its_sampler(client, kind):
     assert [*loader] == client.permute(24, 7, 4).tolist()
 
 
+@pytest.mark.parametrize("loaded", [None, 0, 9, 24])
+@pytest.mark.parametrize("kind", ["RandomSampler", "DistributedSampler"])
+def test_a_node_counts_from_the_place_of_its_sampler(client, kind, loaded):
+    """The job has loaded or set it, and does not tell the node, which counts from 0."""
+    nodes = pytest.importorskip("torchdata.nodes")
+
+    def make():
+        sampler = getattr(shufd.torch, kind)(range(24), seed=7)
+        return sampler, nodes.Loader(nodes.SamplerWrapper(sampler))
+
+    sampler, loader = make()
+    if loaded is None:
+        sampler.set_epoch(3)
+    else:
+        sampler.load_state_dict({**sampler.state_dict(), "epoch": 3, "position": loaded})
+    first = 4 if loaded == 24 else 3
+    orders = [client.permute(24, 7, epoch).tolist() for epoch in range(first, first + 3)]
+    assert [*loader] == orders[0][9 if loaded == 9 else 0 :]
+    head = [*itertools.islice(loader, 5)]
+    state = json.loads(json.dumps(loader.state_dict()))
+    _, loader = make()
+    loader.load_state_dict(state)
+    assert [head + [*loader], [*loader]] == orders[1:]
+
+
 class ByLength(shufd.torch.DistributedSampler):
     """Sorts groups of 16 indices, as docs/python.md says."""
 

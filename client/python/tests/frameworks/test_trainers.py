@@ -393,6 +393,58 @@ def test_lightning_saves_the_sampler_in_a_data_module(daemon, client, monkeypatc
     assert fit(4, ckpt_path=tmp_path / "epoch=1.ckpt") == {2: orders[2], 3: orders[3]}
 
 
+def fit_by_lightning(sampler, directory):
+    import lightning
+
+    class Module(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.model = programs_module.Model()
+
+        def training_step(self, batch, index):
+            return self.model(**batch)["loss"]
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.0)
+
+    trainer = lightning.Trainer(
+        accelerator="cpu", devices=1, max_epochs=1, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+        enable_model_summary=False,
+    )  # fmt: skip
+    module = Module()
+    trainer.fit(module, torch.utils.data.DataLoader(programs_module.Numbers(), batch_size=5, sampler=sampler))
+    return module.model.seen
+
+
+def fit_by_transformers(sampler, directory):
+    import transformers
+
+    class Trainer(transformers.Trainer):
+        def _get_train_sampler(self, train_dataset=None):
+            return sampler
+
+    arguments = transformers.TrainingArguments(
+        directory, num_train_epochs=1, per_device_train_batch_size=5, use_cpu=True, report_to=[], disable_tqdm=True,
+        save_strategy="no", logging_strategy="no", remove_unused_columns=False,
+    )  # fmt: skip
+    model = programs_module.Model()
+    Trainer(model=model, args=arguments, train_dataset=programs_module.Numbers()).train()
+    return model.seen
+
+
+@pytest.mark.parametrize("fit", [fit_by_lightning, fit_by_transformers])
+@pytest.mark.parametrize("epoch, position", [(3, 10), (2, 20), (0, 10)])
+def test_a_trainer_that_discards_a_loaded_place_is_told(daemon, client, monkeypatch, tmp_path, recwarn, fit, epoch, position):
+    """It counts its epochs from 0 in this job."""
+    monkeypatch.setenv("SHUFD_SOCKET", daemon.socket)
+    sampler = shufd.torch.DistributedSampler(range(20), 1, 0, seed=7)
+    sampler.load_state_dict({**sampler.state_dict(), "epoch": epoch, "position": position})
+    seen = fit(sampler, str(tmp_path))
+    told = [str(warning.message) for warning in recwarn if "the loaded place" in str(warning.message)]
+    assert seen == client.permute(20, 7).tolist()[position if epoch == 0 else 0 :]
+    assert len(told) == (epoch > 0) and all(f"epoch {epoch} and position {position}, is discarded" in text for text in told)
+
+
 def test_accelerate_reads_ahead(client):
     import accelerate
 
