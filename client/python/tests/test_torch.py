@@ -934,6 +934,73 @@ def test_batches_of_other_samplers(of):
         shufd.torch.BatchSampler(TorchSampler(range(10), 2, 0), 3, False)
 
 
+class Batches(shufd.torch.BatchSampler):
+    """Of a user, with another constructor."""
+
+    def __init__(self, sampler, name="mine"):
+        super().__init__(sampler, 4, False)
+        self.name, self.epoch = name, 2
+
+
+class Reduced(Batches):
+    def __reduce__(self):
+        return type(self), (self.sampler, self.name)
+
+
+@pytest.mark.parametrize("of", [Batches, Reduced])
+def test_subclasses_of_batches_resume(client, of):
+    """Also copies, and those of another process."""
+    batches = of(shufd.torch.RandomSampler(range(24), seed=7))
+    order = client.permute(24, 7, 2).tolist()
+    assert isinstance(batches, of) and type(batches) is type(of(make_sampler(client, 9, 1, 0)))
+    assert sum(itertools.islice(batches, 2), []) == order[:8] and batches.sampler.epoch == batches.epoch == 2
+    state = json.loads(json.dumps(batches.state_dict(used=8)))
+    batches = of(shufd.torch.RandomSampler(range(24), seed=7), name="other")
+    batches.load_state_dict(state)
+    for made in (copy.copy(batches), pickle.loads(pickle.dumps(batches, 0)), pickle.loads(pickle.dumps(batches)), batches):
+        assert type(made) is type(batches) and made.name == "other"
+        made.load_state_dict(state)
+        assert made.remaining == 4 and sum(made, []) == order[8:]
+    assert pickle.loads(pickle.dumps(type(batches))) is type(batches)
+
+
+def test_subclasses_of_batches_of_other_samplers():
+    class Plain(shufd.torch.BatchSampler):
+        pass
+
+    batches = Plain(range(10), 3, False)
+    assert type(batches) is Plain and not hasattr(batches, "state_dict")
+    again = type(Plain(make_sampler(None, 10, 1, 0), 3, False))(range(10), 3, False)
+    assert type(again) is Plain and list(again) == list(batches)
+
+
+class Sorted(shufd.torch.BatchSampler):
+    """Sorts groups of four batches."""
+
+    def __iter__(self):
+        batches = super().__iter__()
+        while group := [*itertools.islice(batches, 4)]:
+            yield from sorted(group)
+
+
+class Placed(Sorted):
+    """It resumes at the beginning of a group."""
+
+    def state_dict(self, used=None):
+        return super().state_dict(used=0 if used is None else used // 16 * 16)
+
+
+def test_states_of_batches_that_draw_ahead_are_refused(client):
+    batches = Sorted(shufd.torch.RandomSampler(range(40), seed=7), 4, False)
+    assert batches.state_dict()["position"] == 0 and len([*itertools.islice(batches, 3)]) == 3
+    with pytest.raises(shufd.Invalid, match="^sampler: Sorted: its own __iter__ may draw ahead or leave indices out"):
+        batches.state_dict(used=12)
+    batches = Placed(shufd.torch.RandomSampler(range(16), seed=7), 4, False)
+    iterator = iter(batches)
+    assert len(next(iterator)) == 4 and batches.state_dict(used=12)["position"] == 0
+    assert len([*iterator]) == 3 and batches.state_dict(used=16)["position"] == 16
+
+
 def test_ranks_without_a_common_seed_are_refused(client, monkeypatch):
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")

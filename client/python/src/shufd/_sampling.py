@@ -36,10 +36,10 @@ def check(dataset: Any, seed: Any, algorithm: Any, client: Any, chunk: Any = Non
 
 def iterates_itself(sampler: Any) -> bool:
     """Whether it is of a subclass with its own __iter__, which may map, filter or draw ahead."""
-    return _is_own(sampler, "__iter__")
+    return is_own(sampler, "__iter__")
 
 
-def _is_own(sampler: Any, method: str) -> bool:
+def is_own(sampler: Any, method: str) -> bool:
     """Whether a subclass outside this package has replaced the method."""
     return not getattr(type(sampler), method).__module__.startswith("shufd.")
 
@@ -233,6 +233,10 @@ class Resumable:
         subclass has its own __iter__, but not this method. Loaders of torchdata save this state themselves, without
         `used`.
         """
+        return self._state_for(self, used)
+
+    def _state_for(self, owner: Any, used: int | None) -> dict[str, Any]:
+        """state_dict() of the owner of the iteration: this sampler, or the batches of a class that iterates itself."""
         node = None if used is not None else _frameworks.iterator_of_node()
         if isinstance(node, Iteration):
             return node.state_dict()
@@ -244,7 +248,7 @@ class Resumable:
         if self._cursor is not None:
             if used == 0 and self._cursor.step > 0 and self._is_set and self._cursor.share.start == self._resume:
                 return _Place(self).state_dict()  # of the next iteration, which begins at the same place as this one
-            self._check_saving(used, self._cursor)
+            self._check_saving(owner, used, self._cursor)
         if used is not None and self._selected not in (None, self._epoch):
             raise _errors.Invalid(
                 f"sampler: an iteration after epoch {self._selected}, which set_epoch() selected, has gone on to epoch "
@@ -257,20 +261,21 @@ class Resumable:
         description = self._description() if self._cursor is None else self._cursor.description
         return {**description, "position": position}
 
-    def _check_saving(self, used: int | None, cursor: Cursor) -> None:
+    def _check_saving(self, owner: Any, used: int | None, cursor: Cursor) -> None:
         """Fails if the place of the iteration that began last is unknown."""
         if used is None and not _frameworks.is_called_by_torchdata():
             raise _errors.Invalid(
                 "used: None: loaders draw indices ahead: pass used=, the number of indices that this rank has used since "
                 "the iteration began, or save the state of a StatefulDataLoader"
             )
-        is_own = iterates_itself(self)
-        if is_own and used != 0 and (used is None or not _is_own(self, "state_dict")):
+        is_known = not iterates_itself(owner) or (used is not None and is_own(owner, "state_dict"))
+        if not is_known and used != 0:
             raise _errors.Invalid(
-                f"sampler: {type(self).__name__}: its own __iter__ may draw ahead or leave indices out, so its place is "
+                f"sampler: {type(owner).__name__}: its own __iter__ may draw ahead or leave indices out, so its place is "
                 "unknown: give the class a state_dict() that passes used= to this one, the number of drawn indices"
             )
-        if used == 0 and cursor.step > 0 and not (is_own and _is_own(self, "state_dict")) and not self._is_beginning(cursor):
+        counts = iterates_itself(owner) and is_own(owner, "state_dict")
+        if used == 0 and cursor.step > 0 and not counts and not self._is_beginning(cursor):
             raise _errors.Invalid(
                 "used: 0: the iteration that began last may be over, so the place is ambiguous: after its end pass "
                 f"used={len(cursor.share)}, for the next one call set_epoch() first, and at its beginning save a "

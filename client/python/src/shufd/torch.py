@@ -32,8 +32,6 @@ StatefulDataLoader calls both methods itself.
 from __future__ import annotations
 
 import dataclasses
-import itertools
-import warnings
 from typing import Any, Iterator, Sized
 
 import numpy as np
@@ -47,6 +45,7 @@ from ._orders import Epoch, Indices, Read
 from ._ranks import in_worker, launched_ranks, rank_and_world
 from ._share import Cursor, Share
 from ._shuf import ffi, lib
+from ._torch_batches import BatchSampler
 from ._torch_generator import Generator
 from ._torch_mixture import MixtureDataset
 from ._torch_random import index, normal_, randperm, shuffle, uniform_
@@ -57,6 +56,7 @@ __all__ = [
     "normal_", "randperm", "shuffle", "uniform_",
 ]  # fmt: skip
 __dir__ = dir_of(__all__)
+BatchSampler.__module__ = __name__
 
 
 class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.DistributedSampler):
@@ -387,81 +387,3 @@ def _draw_seed(generator: Any, keeps: bool) -> int:
     if keeps and generator is None:
         return int(torch.initial_seed()) % 2**64
     return int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
-
-
-class BatchSampler(torch.utils.data.BatchSampler):
-    """Batches of a sampler, as torch.utils.data.BatchSampler makes them.
-
-    sampler        any sampler; those of this module resume, and give arrays without a list
-    batch_size     indices of a batch, at least 1
-    drop_last      True: leaves out a last batch that is smaller
-    as_arrays      True: batches are int64 arrays; else lists of integers
-
-    With a sampler of this module, `state_dict()`, `load_state_dict()`, `set_epoch()` and `epoch` are those of the
-    sampler, and `remaining` counts batches. With another sampler, these do not exist. Warns (RuntimeWarning) of torch's
-    DistributedSampler, which Lightning puts here.
-    """
-
-    def __init__(self, sampler: Any, batch_size: int, drop_last: bool, *, as_arrays: bool = False) -> None:
-        if not hasattr(sampler, "__iter__"):
-            raise _errors.Invalid(f"sampler: {shown(sampler)}: expected a sampler, such as one of shufd.torch")
-        super().__init__(sampler, batch_size, drop_last)
-        self.as_arrays = as_arrays
-        if type(self) in (BatchSampler, _ResumableBatches):  # torchdata looks for the methods in the class
-            self.__class__ = _ResumableBatches if isinstance(sampler, _sampling.Resumable) else BatchSampler
-        if type(sampler) is torch.utils.data.distributed.DistributedSampler:
-            warnings.warn(
-                "sampler: torch.utils.data.DistributedSampler: the batches have its order, not one of shufd; if Lightning "
-                "has put it here, use Trainer(use_distributed_sampler=False) and a shufd.torch.DistributedSampler",
-                RuntimeWarning, stacklevel=2,
-            )  # fmt: skip
-
-    def __iter__(self) -> Iterator[Any]:
-        indices = iter(self.sampler)
-        while batch := [*itertools.islice(indices, self.batch_size)]:
-            if len(batch) == self.batch_size or not self.drop_last:
-                yield np.array(batch, np.int64) if self.as_arrays else batch
-
-    def __repr__(self) -> str:
-        return f"shufd.torch.BatchSampler({self.sampler!r}, batch_size={self.batch_size}, drop_last={self.drop_last})"
-
-
-class _ResumableBatches(BatchSampler):
-    """A BatchSampler of a sampler of this module."""
-
-    def _batches(self, cursor: Cursor) -> Iterator[tuple[Any]]:
-        if self.as_arrays and _frameworks.divider()[0] == "BatchSamplerShard":
-            raise _errors.Invalid("as_arrays: True: expected False, because accelerate joins batches as lists")
-        least = self.batch_size if self.drop_last else 1
-        while len(batch := cursor.take(self.batch_size)) >= least:
-            yield (batch.astype(np.int64) if self.as_arrays else batch.tolist(),)
-
-    def __iter__(self) -> Iterator[Any]:
-        if _sampling.iterates_itself(self.sampler):
-            return super().__iter__()
-        iteration: Iterator[Any] = self.sampler.iterate(self._batches)
-        return iteration
-
-    def set_epoch(self, epoch: int) -> None:
-        """As the method of the sampler."""
-        self.sampler.set_epoch(epoch)
-
-    @property
-    def epoch(self) -> int:
-        """As the property of the sampler: the epoch to continue with."""
-        return int(self.sampler.epoch)
-
-    @property
-    def remaining(self) -> int:
-        """The number of batches that are left in the epoch, from the place of a loaded state on."""
-        rest, size = int(self.sampler.remaining), int(self.batch_size)
-        return rest // size if self.drop_last else -(-rest // size)
-
-    def state_dict(self, used: int | None = None) -> dict[str, Any]:
-        """As the method of the sampler; `used` counts indices, not batches."""
-        state: dict[str, Any] = self.sampler.state_dict(used)
-        return state
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """As the method of the sampler."""
-        self.sampler.load_state_dict(state_dict)

@@ -351,6 +351,33 @@ def test_a_node_counts_from_the_place_of_its_sampler(client, kind, loaded):
     assert [head + [*loader], [*loader]] == orders[1:]
 
 
+class Batches(shufd.torch.BatchSampler):
+    """Of a user."""
+
+
+@pytest.mark.parametrize("of_nodes", [False, True])
+@pytest.mark.parametrize("kind", ["RandomSampler", "DistributedSampler"])
+def test_subclasses_of_batches(client, kind, of_nodes):
+    """Loaders of torchdata find that they have a state, and set their epoch."""
+    nodes = pytest.importorskip("torchdata.nodes")
+
+    def make():
+        batches = Batches(getattr(shufd.torch, kind)(range(24), seed=7), 4, False)
+        if of_nodes:
+            return batches, nodes.Loader(nodes.Mapper(nodes.SamplerWrapper(batches), torch.tensor))
+        return batches, StatefulDataLoader(range(24), batch_sampler=batches)
+
+    batches, loader = make()
+    assert len([*epochs_of(batches, loader, range(3), not of_nodes)]) == 3
+    if not of_nodes:
+        batches.set_epoch(3)
+    head = [i for batch in itertools.islice(loader, 2) for i in batch.tolist()]
+    state = copy.deepcopy(loader.state_dict())
+    batches, loader = make()
+    loader.load_state_dict(state)
+    assert head + [i for batch in loader for i in batch.tolist()] == client.permute(24, 7, 3).tolist()
+
+
 class ByLength(shufd.torch.DistributedSampler):
     """Sorts groups of 16 indices, as docs/python.md says."""
 
