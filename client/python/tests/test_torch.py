@@ -1232,6 +1232,38 @@ def test_wrong_states_are_refused(daemon):
     assert list(sampler) == []
 
 
+@pytest.mark.parametrize("selects", [None, "set", "loaded"])
+@pytest.mark.parametrize("batches", [False, True])
+@pytest.mark.parametrize("kind", ["DistributedSampler", "RandomSampler"])
+def test_an_unused_iterator_takes_the_loaded_place(client, kind, batches, selects):
+    """A job may make it before it loads its checkpoint, and set an epoch or load another place before."""
+    ranks = (1, 0) if kind == "DistributedSampler" else ()
+    sampler = getattr(shufd.torch, kind)(range(24), *ranks, seed=7, client=client)
+    options = {"sampler": sampler, "batch_size": 4}
+    if batches:
+        options = {"batch_sampler": shufd.torch.BatchSampler(sampler, 4, False)}
+    loader = torch.utils.data.DataLoader(range(24), **options)
+    state = sampler.state_dict()
+    if selects == "set":
+        sampler.set_epoch(0)
+    elif selects == "loaded":
+        sampler.load_state_dict({**state, "epoch": 1, "position": 4})
+    iterator = iter(loader)
+    sampler.load_state_dict({**state, "epoch": 3, "position": 16})
+    assert [i for batch in iterator for i in batch.tolist()] == client.permute(24, 7, 3).tolist()[16:]
+    sampler.set_epoch(4)
+    assert [i for batch in loader for i in batch.tolist()] == client.permute(24, 7, 4).tolist()
+
+
+def test_a_place_that_an_iterator_loads_is_its_own(client):
+    sampler = make_sampler(client, 24, 1, 0)
+    state = sampler.state_dict()
+    sampler.set_epoch(1)
+    one, two = iter(sampler), iter(sampler)
+    one.load_state_dict({**state, "epoch": 3, "position": 16})
+    assert [*one] == client.permute(24, 3, 3).tolist()[16:] and [*two] == client.permute(24, 3, 1).tolist()
+
+
 def test_another_epoch_than_the_loaded_one_is_no_warning(client):
     """A job may go on to the next epoch."""
     sampler = make_sampler(client, 40, 1, 0)

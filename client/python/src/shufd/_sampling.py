@@ -334,6 +334,8 @@ class Resumable:
             raise
         node = _frameworks.node_that_resets(loads=True)
         self._begun, self._selected = [], None
+        if not _frameworks.is_called_by_torchdata():  # whose iterators load places of their own
+            self._unchoose_place()
         if self._counted is not None:  # the number of a framework selects nothing
             following = (epoch + self._is_end(position)) % 2**64
             self._shift = following - self._counted
@@ -347,6 +349,12 @@ class Resumable:
             self._is_counted_by_node = node is not None
         if hasattr(node, "epoch"):
             self._shift = epoch - node.epoch
+
+    def _unchoose_place(self) -> None:
+        """Lets an iterator that was made before, but has no index yet, begin at the place that is loaded."""
+        place = None if self._following_place is None else self._following_place()
+        if place is not None and not place.has_begun:
+            place.chosen = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Once an iteration has begun, copies begin the one that follows: only state_dict() knows what is used."""
@@ -412,6 +420,7 @@ class _Place:
         if self.cursor is not None:
             raise _errors.Invalid("state: the iteration has begun: load it before the first index")
         self.chosen = None
+        self.sampler._following_place = weakref.ref(self)
         self.sampler.load_state_dict(state)
         share = self.sampler._share(state["position"])
         if state["position"] > 0 and len(share) == 0 and not self.sampler._is_set:
