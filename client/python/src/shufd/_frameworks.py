@@ -4,6 +4,7 @@ over it, so they are found on the stack."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import weakref
@@ -98,6 +99,21 @@ def skips_batches() -> bool:
             owner: Any = frame.f_locals.get("self")
             if type(owner).__name__ == "SkipBatchSampler" and owner.skip_batches > 0:
                 return True
+    return False
+
+
+def fast_forwards() -> bool:
+    """Whether a loader of torchdata leaves out the first indices of the caller, to continue the state of something that
+    has no state itself, such as batches of torch."""
+    for frame in _frames():
+        place = frame.f_globals.get("__name__"), frame.f_code.co_name
+        if place == (_STATEFUL, "_next_index"):
+            loader = frame.f_locals["self"]
+            return isinstance(loader._sampler_iter, itertools.islice) and loader._sampler_iter_yielded > 0
+        if place == (_NODES, "reset"):
+            node = frame.f_locals["self"]
+            source = getattr(node, "sampler", getattr(node, "iterable", None))
+            return frame.f_locals.get("initial_state") is not None and not hasattr(source, "load_state_dict")
     return False
 
 

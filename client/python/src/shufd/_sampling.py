@@ -165,11 +165,20 @@ class Resumable:
             self._move(self._next(), 0)
         elif self._is_end(self._resume) and not (self._is_set or self._is_counted_by_node):
             self._move((self._epoch + 1) % 2**64 if self._later is None else self._next(), 0)
+        self._check_skips(self._resume or 0)
         self._cursor = cursor = self._cursor_from(self._resume or 0)
         cursor.description = self._description()
         if self._is_loaded or not _frameworks.is_discarded():
             self._end_place()
         return cursor
+
+    def _check_skips(self, start: int) -> None:
+        """Fails if a loader leaves out indices from the middle of the epoch on, because the job has loaded both places."""
+        if start > 0 and not self._is_end(start) and (_frameworks.skips_batches() or _frameworks.fast_forwards()):
+            raise _errors.Invalid(
+                f"sampler: its state, at position {start}, is loaded, and the loader leaves out its first batches too: load "
+                "one state, of the sampler or of the loader, and skip no batches after that of the sampler"
+            )
 
     def _next(self) -> int:
         """The epoch of an iteration after the current one."""

@@ -378,6 +378,33 @@ def test_subclasses_of_batches(client, kind, of_nodes):
     assert head + [i for batch in loader for i in batch.tolist()] == client.permute(24, 7, 3).tolist()
 
 
+@pytest.mark.parametrize("loader_of", ["one process", "workers", "sampler of nodes", "iterable of nodes"])
+@pytest.mark.parametrize("kind", ["RandomSampler", "DistributedSampler"])
+def test_a_place_that_is_loaded_twice_is_refused(client, kind, loader_of):
+    """torch's BatchSampler has no state, so loaders leave out its first batches."""
+    nodes = pytest.importorskip("torchdata.nodes")
+
+    def make():
+        sampler = getattr(shufd.torch, kind)(range(24), seed=7)
+        batches = torch.utils.data.BatchSampler(sampler, 4, False)
+        if loader_of.endswith("nodes"):
+            return sampler, nodes.Loader({"s": nodes.SamplerWrapper, "i": nodes.IterableWrapper}[loader_of[0]](batches))
+        return sampler, StatefulDataLoader(range(24), batch_sampler=batches, num_workers=2 * (loader_of == "workers"))
+
+    sampler, loader = make()
+    assert len([*itertools.islice(loader, 2)]) == 2
+    states = sampler.state_dict(used=8), copy.deepcopy(loader.state_dict())
+    for position in (8, 0, 24):  # at the beginning, or at the end of the epoch before, nothing is left out twice
+        sampler, loader = make()
+        sampler.load_state_dict({**states[0], "position": position, "epoch": -(position == 24) % 2**64})
+        loader.load_state_dict(states[1])
+        if position == 8:
+            with pytest.raises(shufd.Invalid, match="^sampler: its state, at position 8, is loaded, and the loader leaves out"):
+                next(iter(loader))
+        else:
+            assert [int(i) for batch in loader for i in batch] == client.permute(24, 7).tolist()[8:]
+
+
 class ByLength(shufd.torch.DistributedSampler):
     """Sorts groups of 16 indices, as docs/python.md says."""
 

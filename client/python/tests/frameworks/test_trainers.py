@@ -325,6 +325,25 @@ def test_a_batch_sampler_that_passes_the_epoch_on(client):
     assert (rest, whole) == (client.permute(12, 7, 5).tolist()[8:], client.permute(12, 7, 6).tolist())
 
 
+@pytest.mark.parametrize("kind", ["RandomSampler", "DistributedSampler"])
+def test_accelerate_skips_no_loaded_place(client, kind):
+    import accelerate
+
+    sampler = getattr(shufd.torch, kind)(range(20), seed=7, client=client)
+    accelerator = accelerate.Accelerator(cpu=True)
+    loader = accelerator.prepare(torch.utils.data.DataLoader(range(20), batch_size=5, sampler=sampler))
+    state = sampler.state_dict()
+    for position in (5, 0):
+        sampler.load_state_dict({**state, "epoch": 1, "position": position})
+        if position:
+            with pytest.raises(shufd.Invalid, match="^sampler: its state, at position 5, is loaded"):
+                list(accelerator.skip_first_batches(loader, 1))
+            assert [int(i) for batch in loader for i in batch] == client.permute(20, 7, 1).tolist()[5:]
+        else:
+            rest = [int(i) for batch in accelerator.skip_first_batches(loader, 1) for i in batch]
+            assert rest == client.permute(20, 7, 1).tolist()[5:]
+
+
 def test_accelerate_continues_the_selected_epoch(daemon, client):
     """On several ranks its wrappers hide the sampler from its own set_epoch()."""
     (told, untold), _ = run(daemon, ("accelerate_skips", {"selects": True}), ("accelerate_skips", {"selects": False}))
