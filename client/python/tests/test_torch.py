@@ -934,6 +934,28 @@ def test_batches_of_other_samplers(of):
         shufd.torch.BatchSampler(TorchSampler(range(10), 2, 0), 3, False)
 
 
+@pytest.mark.parametrize("sets", [False, True])
+@pytest.mark.parametrize("position, left", [(0, 6), (18, 2), (22, 1), (24, 0), (25, 0), (26, 0)])
+def test_a_rest_that_is_dropped_is_the_end(client, position, left, sets):
+    """The job has saved after the last whole batch. The next epoch follows."""
+    for sampler in (shufd.torch.RandomSampler(range(26), seed=3, client=client), make_sampler(client, 26, 2, 1)):
+        size = 4 if isinstance(sampler, shufd.torch.RandomSampler) else 2  # indices of a rank
+        batches = shufd.torch.BatchSampler(sampler, size, True)
+        batches.load_state_dict({**batches.state_dict(), "epoch": 3, "position": position})
+        assert (batches.epoch, batches.remaining) == (3 + (left == 0), left)
+        if sets:
+            batches.set_epoch(batches.epoch)
+        share = client.permute(26, 3, 3 + (left == 0)).tolist()[position if left else 0 :]
+        share = share if size == 4 else share[1::2]
+        assert [*batches] == [share[i : i + size] for i in range(0, len(share) // size * size, size)]
+
+
+def test_an_epoch_of_less_than_a_batch(client):
+    batches = shufd.torch.BatchSampler(shufd.torch.RandomSampler(range(3), seed=3, client=client), 4, True)
+    batches.load_state_dict({**batches.state_dict(), "epoch": 3})
+    assert batches.epoch == 3 and [*batches] == []
+
+
 class Batches(shufd.torch.BatchSampler):
     """Of a user, with another constructor."""
 

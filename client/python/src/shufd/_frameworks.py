@@ -26,6 +26,7 @@ _LOADERS = (
     *(f"{name}.{module}" for name in ("lightning.fabric", "lightning_fabric") for module in ("utilities.data", "wrappers")),
 )
 _STATEFUL = "torchdata.stateful_dataloader.stateful_dataloader"
+_BATCHES = "torchdata.stateful_dataloader.sampler"
 _NODES = "torchdata.nodes.adapters"
 _TRAINERS = {"lightning": "Lightning", "pytorch_lightning": "Lightning", "transformers": "the Trainer of transformers"}
 _PASSES_EPOCH = ("set_epoch", "_set_sampler_epoch")  # functions that pass on the epoch of their caller
@@ -142,6 +143,15 @@ def is_called_by_torchdata() -> bool:
 def is_saved_with_iterator() -> bool:
     """Whether a StatefulDataLoader itself saves the caller. It saves the iterator of the caller too, which has its place."""
     return str(_caller().f_globals.get("__name__")).startswith("torchdata.stateful_dataloader.")
+
+
+def least_batch() -> int:
+    """The size of the smallest batch of the StatefulDataLoader that loads the caller, and drops a smaller one; or 1."""
+    for frame in _frames():
+        if frame.f_globals.get("__name__") == _BATCHES and frame.f_code.co_name == "load_state_dict":
+            batches = frame.f_locals["self"]
+            return int(batches.batch_size) if batches.drop_last else 1
+    return 1
 
 
 def iterator_of_node() -> Any:

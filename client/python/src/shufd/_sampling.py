@@ -15,7 +15,7 @@ import gc
 import itertools
 import warnings
 import weakref
-from typing import Any, Callable, Iterable, Iterator, Sized, cast
+from typing import Any, Callable, Iterable, Iterator, Mapping, Sized, cast
 
 from . import _errors, _frameworks, _request, _sampler_state
 from ._arguments import integer, seed_of, shown, u64
@@ -212,11 +212,11 @@ class Resumable:
         self._epoch, self._resume, self._cursor = epoch, position, None
         self._is_set = self._is_loaded = False
 
-    def iterate(self, parts: Callable[[Cursor], Iterator[Iterable[Any]]]) -> Iteration:
-        """An iteration over the parts that `parts` makes of its cursor."""
+    def iterate(self, parts: Callable[[Cursor], Iterator[Iterable[Any]]], least: int = 1) -> Iteration:
+        """An iteration over the parts that `parts` makes of its cursor, if `least` indices are left."""
         if not self._resume and not self._is_set:
             self._n = len(self._data)
-        place = _Place(self)
+        place = _Place(self, least)
         self._following_place = weakref.ref(place)
         iteration = cast(Iteration, Iteration.from_iterable(place.run(parts)))
         iteration.place = place
@@ -335,6 +335,7 @@ class Resumable:
         epoch, but set_epoch() with the ended epoch makes it empty. A later epoch that set_epoch() has selected already
         stays. If the state is before the end, the later epoch follows after the rest of this one.
         Fails with Invalid for a state of other data, seed, algorithm or class."""
+        state_dict = self._rounded(state_dict)
         kept, self._n = self._n, len(self._data)
         try:
             epoch, position = _sampler_state.check(state_dict, self._description(), self._free)
@@ -359,6 +360,17 @@ class Resumable:
         if hasattr(node, "epoch"):
             self._shift = epoch - node.epoch
 
+    def _rounded(self, state: Any, least: int = 1) -> Any:
+        """A state with fewer than `least` indices left, which make no batch, is at the end of its epoch."""
+        position = state.get("position") if isinstance(state, Mapping) else None
+        least = 1 if iterates_itself(self) else max(least, _frameworks.least_batch())
+        if least > 1 and isinstance(position, int) and position > 0:
+            kept, self._n = self._n, len(self._data)
+            share, self._n = self._share(position), kept
+            if 0 < len(share) < least:
+                return {**state, "position": share.n}
+        return state
+
     def _unchoose_place(self) -> None:
         """Lets an iterator that was made before, but has no index yet, begin at the place that is loaded."""
         place = None if self._following_place is None else self._following_place()
@@ -373,8 +385,8 @@ class Resumable:
 class _Place:
     """The place of one iteration. It is not part of the iterator, so that no cycle of references keeps a lease."""
 
-    def __init__(self, sampler: Resumable) -> None:
-        self.sampler = sampler
+    def __init__(self, sampler: Resumable, least: int = 1) -> None:
+        self.sampler, self.least = sampler, least
         self.cursor: Cursor | None = None
         self.end: dict[str, Any] | None = None  # the loaded state, which was at its end
         # Epoch, position and seed, if they are chosen before the start: the sampler may be moved until then.
@@ -428,6 +440,7 @@ class _Place:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if self.cursor is not None:
             raise _errors.Invalid("state: the iteration has begun: load it before the first index")
+        state = self.sampler._rounded(state, self.least)
         self.chosen = None
         self.sampler._following_place = weakref.ref(self)
         self.sampler.load_state_dict(state)

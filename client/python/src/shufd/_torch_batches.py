@@ -59,17 +59,21 @@ class _ResumableBatches(BatchSampler):
 
     _plain = BatchSampler  # the class whose instances have this class with such a sampler
 
+    @property
+    def _least(self) -> int:
+        """The size of the smallest batch."""
+        return int(self.batch_size) if self.drop_last else 1
+
     def _batches(self, cursor: Cursor) -> Iterator[tuple[Any]]:
         if self.as_arrays and _frameworks.divider()[0] == "BatchSamplerShard":
             raise _errors.Invalid("as_arrays: True: expected False, because accelerate joins batches as lists")
-        least = self.batch_size if self.drop_last else 1
-        while len(batch := cursor.take(self.batch_size)) >= least:
+        while len(batch := cursor.take(self.batch_size)) >= self._least:
             yield (batch.astype(np.int64) if self.as_arrays else batch.tolist(),)
 
     def __iter__(self) -> Iterator[Any]:
         if _sampling.iterates_itself(self.sampler):
             return super().__iter__()
-        iteration: Iterator[Any] = self.sampler.iterate(self._batches)
+        iteration: Iterator[Any] = self.sampler.iterate(self._batches, self._least)
         return iteration
 
     def set_epoch(self, epoch: int) -> None:
@@ -99,8 +103,9 @@ class _ResumableBatches(BatchSampler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """As the method of the sampler."""
-        self.sampler.load_state_dict(state_dict)
+        """As the method of the sampler. With `drop_last`, a rest of less than a batch is the end of the epoch."""
+        least = 1 if _sampling.iterates_itself(self) else self._least
+        self.sampler.load_state_dict(self.sampler._rounded(state_dict, least))
 
 
 @functools.cache

@@ -227,6 +227,28 @@ def test_the_next_epoch_after_a_state_at_the_last_batch(client, workers):
     assert got == [client.permute(12, 7, epoch).tolist() for epoch in (1, 2)]
 
 
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("batches", [False, True])
+@pytest.mark.parametrize("kind", ["RandomSampler", "DistributedSampler"])
+def test_the_next_epoch_after_a_state_at_the_last_whole_batch(client, kind, batches, workers):
+    """The loader drops the rest of the epoch, and has not ended."""
+
+    def make():
+        sampler = getattr(shufd.torch, kind)(range(14), seed=7, client=client)
+        options = {"sampler": sampler, "batch_size": 4, "drop_last": True}
+        if batches:
+            options = {"batch_sampler": shufd.torch.BatchSampler(sampler, 4, True)}
+        return sampler, StatefulDataLoader(range(14), num_workers=workers, **options)
+
+    sampler, loader = make()
+    sampler.set_epoch(0)
+    for _ in loader:
+        state = json.loads(json.dumps(loader.state_dict()))
+    sampler, loader = make()
+    loader.load_state_dict(state)
+    assert [*epochs_of(sampler, loader, [1, 2], True)] == [client.permute(14, 7, epoch).tolist()[:12] for epoch in (1, 2)]
+
+
 @pytest.mark.parametrize("stop", [None, 1, 5, 9])
 @pytest.mark.parametrize("kind", ["RandomSampler", "DistributedSampler"])
 @pytest.mark.parametrize("criteria", ["ALL_DATASETS_EXHAUSTED", "CYCLE_UNTIL_ALL_DATASETS_EXHAUSTED"])
