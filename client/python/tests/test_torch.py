@@ -1406,6 +1406,24 @@ def test_sampler_made_before_the_ranks_is_refused(client, monkeypatch):
     assert sorted(given) == list(range(20))
 
 
+def test_sampler_made_before_a_group_of_one_rank_is_refused(client, monkeypatch, tmp_path):
+    """Each task of a Slurm step is a job of its own, so the variables of the step tell the wrong ranks."""
+    if not torch.distributed.is_available():
+        pytest.skip("this torch has no distributed package")
+    for name in itertools.chain(*LAUNCHERS.values()):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SLURM_PROCID", "1")
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "2")
+    early = shufd.torch.DistributedSampler(Numbers(20), client=client)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/group", rank=0, world_size=1)
+    try:
+        with pytest.raises(shufd.Invalid, match=r"^rank 1, num_replicas 2, taken before torch.distributed had its 1 rank: "):
+            list(early)
+        assert len([*shufd.torch.DistributedSampler(Numbers(20), client=client)]) == 20
+    finally:
+        torch.distributed.destroy_process_group()
+
+
 @pytest.mark.parametrize("make", [
     lambda client: shufd.torch.DistributedSampler(Numbers(20), 1, 0, seed=7, client=client),
     lambda client: shufd.torch.RandomSampler(Numbers(20), seed=7, client=client),

@@ -38,11 +38,11 @@ import numpy as np
 import torch.utils.data
 
 from . import _client, _connect_rank, _errors, _frameworks, _orders, _sampler_state, _sampling, _verify, default_client
-from ._arguments import flag, integer, seed_of, shown, u64
+from ._arguments import counted, flag, integer, seed_of, shown, u64
 from ._global_shuffle import global_shuffle
 from ._names import advise_arguments, dir_of
 from ._orders import Epoch, Indices, Read
-from ._ranks import in_worker, launched_ranks, rank_and_world
+from ._ranks import group_of_torch, in_worker, launched_ranks, rank_and_world
 from ._share import Cursor, Share
 from ._shuf import ffi, lib
 from ._torch_batches import BatchSampler
@@ -148,10 +148,11 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
 
     def _cursor_from(self, start: int) -> Cursor:
         order, share = self._order(self._epoch), self._share(start)
-        if self._is_of_launcher and launched_ranks() > 1 and rank_and_world() != (self.rank, self.num_replicas):
+        is_known = group_of_torch() is not None or launched_ranks() > 1
+        if self._is_of_launcher and is_known and rank_and_world() != (self.rank, self.num_replicas):
             raise _errors.Invalid(
                 f"rank {self.rank}, num_replicas {self.num_replicas}, taken before torch.distributed had its "
-                f"{launched_ranks()} ranks: make the sampler after torch.distributed.init_process_group(), or pass "
+                f"{counted(launched_ranks(), 'rank')}: make the sampler after torch.distributed.init_process_group(), or pass "
                 "num_replicas and rank"
             )
         if self._is_divided or _frameworks.divides_again():
