@@ -495,6 +495,18 @@ def test_pickled_sampler_is_equal(client):
     )
 
 
+@pytest.mark.parametrize("of", [np.int64, np.uint8, bool], ids=repr)
+def test_integers_of_other_types_are_plain(client, of):
+    """Grain compares the text of samplers."""
+    one, other = (sampler_of(client, n(1), epochs=n(1), seed=n(1), chunk=n(1), window=n(1)) for n in (int, of))
+    assert repr(other) == repr(one) and type(other.chunk) is type(other.window) is int
+    with pytest.raises(shufd.Invalid, match=r"^chunk: 1\.5: expected an integer"):
+        sampler_of(client, 10, chunk=1.5, window=1)
+    with pytest.raises(shufd.Invalid, match="^shuffle: 1: expected True or False"):
+        shufd.jax.IndexSampler(10, shuffle=1, seed=7)
+    assert repr(shufd.jax.IndexSampler(10, shuffle=np.True_, seed=7)) == repr(shufd.jax.IndexSampler(10, None, True, seed=7))
+
+
 def test_bad_arguments_are_refused(client):
     for arguments, text in (
         ((0,), "num_records: 0"), ((10, None, False, 0), "num_epochs: 0"),

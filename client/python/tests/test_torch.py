@@ -892,6 +892,19 @@ def test_epochs_are_plain_integers(client, tmp_path, kind, epoch):
         assert head + rest == client.permute(20, 3, expected).tolist()
 
 
+@pytest.mark.parametrize("of", [np.int64, np.uint8, bool, torch.tensor], ids=["int64", "uint8", "bool", "tensor"])
+@pytest.mark.parametrize("kind", ["DistributedSampler", "RandomSampler"])
+def test_windows_are_plain_integers(tmp_path, kind, of):
+    """A state loads without pickled classes."""
+    ranks = (of(1), of(0)) if kind == "DistributedSampler" else ()
+    sampler, plain = (
+        getattr(shufd.torch, kind)(range(20), *ranks, seed=7, chunk=number(1), window=number(1)) for number in (of, int)
+    )
+    torch.save(sampler.state_dict(), tmp_path / "state")
+    state = torch.load(tmp_path / "state", **({} if torch.__version__ < "2" else {"weights_only": True}))
+    assert json.dumps(state) == json.dumps(plain.state_dict()) == json.dumps(sampler.state_dict())
+
+
 @pytest.mark.parametrize("world", [1, 2, 3])
 def test_one_length_an_epoch(client, world):
     """set_epoch() or else iter() takes the length of the data, for the indices and for len()."""

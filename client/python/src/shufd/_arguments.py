@@ -41,6 +41,11 @@ def integer(name: str, value: Any) -> int:
         raise Invalid(f"{name}: {shown(value)}: expected an integer{convert}") from None
 
 
+def optional(name: str, value: Any) -> int | None:
+    """The value as a plain integer, or None."""
+    return None if value is None else integer(name, value)
+
+
 def u64(name: str, value: Any) -> int:
     """The value as an integer that fits 64 bits."""
     number = integer(name, value)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from . import _client, _errors, _orders, _sampling, default_client
-from ._arguments import seed_of, u64
+from ._arguments import flag, optional, seed_of, u64
 from ._device import DeviceArray
 from ._jax_random import normal, randperm, uniform
 from ._names import dir_of
@@ -73,9 +73,10 @@ class IndexSampler:
             raise _errors.Invalid(f"num_records: {num_records}, num_epochs: {num_epochs}: expected 1 or more")
         if shuffle and seed is None:
             raise _errors.Invalid("seed: None: expected an integer to shuffle")
-        self.shuffle, self.num_epochs = shuffle, num_epochs
+        self.shuffle, self.num_epochs = flag("shuffle", shuffle), num_epochs
         self.seed = None if seed is None else seed_of(seed)
-        self.algorithm, self.chunk, self.window = algorithm, chunk, window
+        self.algorithm = str(algorithm)
+        self.chunk, self.window = optional("chunk", chunk), optional("window", window)
         self._shard_options = grain.sharding.NoSharding() if shard_options is None else shard_options
         self._client = client
         self._metadata: Any = grain.RecordMetadata

@@ -38,7 +38,7 @@ import numpy as np
 import torch.utils.data
 
 from . import _client, _connect_rank, _errors, _frameworks, _orders, _sampler_state, _sampling, _verify, default_client
-from ._arguments import counted, flag, integer, seed_of, shown, u64
+from ._arguments import counted, flag, optional, seed_of, shown, u64
 from ._global_shuffle import global_shuffle
 from ._names import advise_arguments, dir_of
 from ._orders import Epoch, Indices, Read
@@ -108,7 +108,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         _sampling.Resumable.__init__(self, dataset)
         self.shuffle, self.drop_last = flag("shuffle", shuffle), flag("drop_last", drop_last)
         self.seed, self.algorithm = seed_of(seed), str(algorithm)
-        self.chunk, self.window = chunk, window
+        self.chunk, self.window = optional("chunk", chunk), optional("window", window)
         self._client = client
         self._rank_check = _verify.RankCheck(flag("check_ranks", check_ranks))
         self._is_divided = False  # a loader of accelerate has copied it into its workers
@@ -235,11 +235,12 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
         self.replacement = flag("replacement", replacement)
         if self.replacement and window is not None:
             raise _errors.Invalid(f"window: {window}: expected None with replacement")
-        self._num_samples = None if num_samples is None else integer("num_samples", num_samples)
+        self._num_samples = optional("num_samples", num_samples)
         if self.num_samples < 1 or n < 1:
             raise _errors.Invalid(f"num_samples: {self.num_samples}, of n {n}: expected 1 or more of both")
         self.seed = None if seed is None else seed_of(seed)
-        self.algorithm, self.chunk, self.window = str(algorithm), chunk, window
+        self.algorithm = str(algorithm)
+        self.chunk, self.window = optional("chunk", chunk), optional("window", window)
         self._client = client
         self._rank_check = _verify.RankCheck(flag("check_ranks", check_ranks))
         self._is_drawn = seed is None
