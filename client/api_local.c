@@ -95,12 +95,6 @@ static shuf_status check_alignment(const void *out, unsigned width, struct shuf_
                : shuf__fail(error, SHUF_INVALID, "out %p: expected a multiple of %u", out, width);
 }
 
-/* Only the caller's thread may ask the program. The other threads learn the answer from it. */
-static bool is_interrupted(void *caller)
-{
-    return pthread_equal(pthread_self(), *(const pthread_t *)caller) && shuf__is_interrupted(0);
-}
-
 static shuf_status fail_interrupted(struct shuf__error *error)
 {
     return shuf__fail(error, SHUF_CANCELLED, "the function of shuf_set_interrupt() ended the call");
@@ -109,9 +103,10 @@ static shuf_status fail_interrupted(struct shuf__error *error)
 /* What a computation asks while it runs. `self` is the calling thread. */
 static struct shuf__computation computation_of(const struct shuf__request *request, pthread_t *self)
 {
-    return (struct shuf__computation){.request = *request,
-                                      .cancelled = shuf__has_interrupt() ? is_interrupted : NULL,
-                                      .cancel_context = self};
+    return (struct shuf__computation){
+        .request = *request,
+        .cancelled = shuf__has_interrupt() ? shuf__is_caller_interrupted : NULL,
+        .cancel_context = self};
 }
 
 /* A shuffle is faster with a workspace, and a plan needs one. */
@@ -215,7 +210,7 @@ static shuf_status add_up(const struct shuf__simd_ops *simd, int team, const cha
         part = count - first < PART ? count - first : PART;
         *fingerprint +=
             shuf__host_fingerprint(simd, team, values + first * width, width, part, first);
-        if (shuf__has_interrupt() && is_interrupted(&self))
+        if (shuf__has_interrupt() && shuf__is_caller_interrupted(&self))
             return fail_interrupted(error);
     }
     return SHUF_OK;

@@ -125,18 +125,14 @@ static shuf_status check_range(const shuf_mixture *mixture, uint64_t first, uint
     return SHUF_OK;
 }
 
-static bool is_interrupted(void *caller)
-{
-    return pthread_equal(pthread_self(), *(const pthread_t *)caller) && shuf__is_interrupted(0);
-}
-
 shuf_status shuf_mixture_fill(shuf_mixture *mixture, uint64_t first, size_t count, uint64_t stride,
                               unsigned threads, const shuf_mixed *out)
 {
     struct shuf__error *error = BEGIN(SHUF__POINTER(mixture), SHUF__POINTER(out));
     pthread_t self = pthread_self();
     const struct shuf__computation caller = {
-        .cancelled = shuf__has_interrupt() ? is_interrupted : NULL, .cancel_context = &self};
+        .cancelled = shuf__has_interrupt() ? shuf__is_caller_interrupted : NULL,
+        .cancel_context = &self};
     int team;
     if (error->status || check_range(mixture, first, count, stride, error) ||
         shuf__team(threads, &team, error))

@@ -45,6 +45,7 @@
 #include "shuf_mixture.h"
 #include "shuf_request.h"
 #include "shuf_status.h"
+#include "shuf_weights.h"
 
 #include <stdbool.h>
 #include <stddef.h>

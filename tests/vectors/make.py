@@ -10,6 +10,7 @@ if it is installed; without NumPy the largest rows take minutes.
     make.py --check   compare new tables with the files, and change nothing
 """
 import argparse
+import bisect
 import fractions
 import hashlib
 import math
@@ -413,10 +414,11 @@ def philox4x32(counter, key, rounds):
 
 
 def stream_words(seed, stream, block, index, rounds):
-    """Words 4 * index to 4 * index + 3 of a stream. `block`: 1 for uniform streams; 0 and 2 for normal ones."""
+    """Words 4 * index to 4 * index + 3 of a stream. `block`: 1 for uniform streams, 0 and 2 for normal ones, 5 for
+    weighted draws."""
     k0, k1, k2, k3 = (key_word(seed, stream, 4, 8 * block + i) for i in range(4))
     low, high = index & M32, index >> 32
-    counter = (low, high, k2, k3) if block == 1 else (low, k2, high, k3)
+    counter = (low, high, k2, k3) if block in (1, 5) else (low, k2, high, k3)
     return philox4x32(counter, (k0, k1), rounds)
 
 
@@ -641,6 +643,66 @@ def uniform_bits(seed, stream, dtype, i):
     if dtype == "f64":
         return number_bits(fractions.Fraction(word >> 11, 1 << 53), "f64")
     return word
+
+
+# ---- Weighted draws --------------------------------------------------------------
+
+
+def exact_weight(kind, bits):
+    """The value of a weight, whose bits are given."""
+    if kind == "u64":
+        return fractions.Fraction(bits)
+    whole, real = ("<Q", "<d") if kind == "f64" else ("<I", "<f")
+    return fractions.Fraction(struct.unpack(real, struct.pack(whole, bits))[0])
+
+
+def power_of_two(exponent):
+    return fractions.Fraction(2) ** exponent
+
+
+def rounded_weights(weights):
+    """The numerators of the probabilities, with the sum 2^63."""
+    largest = max(weights)
+    e = largest.numerator.bit_length() - largest.denominator.bit_length()
+    while largest >= power_of_two(e):
+        e += 1
+    while largest < power_of_two(e - 1):
+        e -= 1
+    sums = [0]
+    for weight in weights:
+        sums.append(sums[-1] + math.floor(weight * power_of_two(95 - e)))
+    s = sums[-1].bit_length() - 64
+    parts = [((c >> s) << 63) // (sums[-1] >> s) for c in sums]
+    return [end - begin for begin, end in zip(parts, parts[1:])]
+
+
+def weight_columns(q):
+    """(threshold, alias) of each column."""
+    c = (len(q) - 1).bit_length()
+    full = 1 << (63 - c)
+    q = q + [0] * ((1 << c) - len(q))
+    light = [j for j, x in enumerate(q) if x <= full]
+    heavy = [j for j, x in enumerate(q) if x > full]
+    gaps, surplus = [0], []
+    for j in light:
+        gaps.append(gaps[-1] + full - q[j])
+    for j in heavy:
+        surplus.append(q[j] - full + (surplus[-1] if surplus else 0))
+    columns = [None] * len(q)
+    for a, j in enumerate(light):
+        columns[j] = (full, j) if q[j] == full else (q[j], heavy[bisect.bisect_right(surplus, gaps[a])])
+    for b, j in enumerate(heavy):
+        least = gaps[bisect.bisect_left(gaps, surplus[b])]
+        columns[j] = full + surplus[b] - least, heavy[b + 1] if b + 1 < len(heavy) else j
+    return columns
+
+
+def weighted_draw(columns, seed, epoch, i):
+    words = stream_words(seed, epoch, 5, i // 2, 10)
+    number = (words[i % 2 * 2 + 1] << 32 | words[i % 2 * 2]) >> 1
+    low = 63 - (len(columns) - 1).bit_length()
+    threshold, alias = columns[number >> low]
+    return number >> low if number % (1 << low) < threshold else alias
 
 
 # ---- DistributedSampler ----------------------------------------------------------
@@ -1082,6 +1144,42 @@ def mixture_table():
         yield " ".join(map(str, head))
 
 
+def f64_bits(*values):
+    return [struct.unpack("<Q", struct.pack("<d", value))[0] for value in values]
+
+
+# (type, bits of the weights, seed, epoch)
+WEIGHTS = [
+    ("f64", f64_bits(2.5), 7, 0),
+    ("f64", f64_bits(0.0, 1e-300, 0.0), 7, 1),
+    ("f64", f64_bits(0.5, 0.0, 3.0, 1.5), 7, 0),
+    ("u64", [1] * 8, 1, 2**64 - 1),
+    ("u64", [1, 1, 1], 2**64 - 1, 3),
+    ("u64", [2**64 - 1, 1, 2**63, 0, 12345678901234567890], 3, 0),
+    ("f64", f64_bits(5e-324, 1.5e-323, 2.2e-308, -0.0, 1e-307), 4, 0),
+    ("f64", f64_bits(1.7976931348623157e308, 1e308, 1e290, 1e-300, 8e307), 5, 9),
+    ("f64", f64_bits(1.0, *(2.0**-i for i in range(40, 70))), 6, 0),
+    ("f32", [0x3F800000, 1, 0x7F7FFFFF, 0x80000000, 0x7F000000, 0x3DCCCCCD], 7, 0),
+    ("f32", [0x3F800000 + 0x2000 * (i * i % 97) for i in range(100)], 8, 4),
+    ("u64", [i * i * i % 1009 for i in range(129)], 9, 0),
+    ("f64", f64_bits(*(1 / (i + 1) for i in range(256))), 10, 1),
+    ("u64", [0] * 100 + [1] + [0] * 100 + [3] * 5, 11, 0),
+]
+
+
+def weights_table():
+    yield NOTE + (
+        "# Weighted draws. A row has: type, seed, epoch, number of weights, their bits; number of columns, and the threshold\n"
+        "# and the alias of each; and then number draw ... of some draws."
+    )
+    for kind, bits, seed, epoch in WEIGHTS:
+        columns = weight_columns(rounded_weights([exact_weight(kind, x) for x in bits]))
+        row = [kind, seed, epoch, len(bits), *(f"{x:#x}" for x in bits), len(columns), *(x for pair in columns for x in pair)]
+        for i in [*range(40), 1000, 2**32 + 1, 2**33, 2**61 - 1, 2**62 - 1]:
+            row += [i, weighted_draw(columns, seed, epoch, i)]
+        yield " ".join(map(str, row))
+
+
 TABLES = {
     "box_muller.txt": box_muller_table,
     "mixture.txt": mixture_table,
@@ -1093,6 +1191,7 @@ TABLES = {
     "shard.txt": shard_table,
     "shard_step.txt": shard_step_table,
     "streams.txt": stream_table,
+    "weights.txt": weights_table,
     "windowed.txt": windowed_table,
 }
 

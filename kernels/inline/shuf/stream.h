@@ -18,14 +18,15 @@ typedef struct shuf_stream {
 } shuf_stream;
 
 /* Blocks of the key schedule (key.h). Each use has its own block, so the keys of different uses
- * differ. The last two are uniform words that only samplers take: indices drawn with replacement,
- * and the generators of records. */
+ * differ. From 3 on, they are uniform words for one use each: indices that a sampler draws with
+ * replacement, the generators of records, and weighted draws. */
 enum {
     SHUF_STREAM_GAUSS = 0,
     SHUF_STREAM_UNIFORM = 1,
     SHUF_STREAM_BOX_MULLER = 2,
     SHUF_STREAM_REPLACEMENT = 3,
     SHUF_STREAM_RECORD = 4,
+    SHUF_STREAM_WEIGHTED = 5,
 };
 
 SHUF_FUNCTION shuf_stream shuf_stream_make(shuf_key key, uint64_t stream, uint64_t block)

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The public calls for weighted draws (shuf_weights.h), which this process computes.
+ */
+#include "arguments.h"
+#include "dtype.h"
+#include "host/weights.h"
+#include "interrupt.h"
+#include "team.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#define END (UINT64_C(1) << 62) /* of the numbers of draws */
+
+struct shuf_weights {
+    struct shuf__weight_table table;
+};
+
+static struct shuf__error *begin(const struct shuf__argument *arguments)
+{
+    struct shuf__error *error = shuf__error_of(NULL);
+    *error = (struct shuf__error){0};
+    shuf__check_pointers(arguments, error);
+    return error;
+}
+
+#define BEGIN(...) begin((const struct shuf__argument[]){__VA_ARGS__, {NULL, false}})
+
+static struct shuf__computation asking(pthread_t *self)
+{
+    *self = pthread_self();
+    return (struct shuf__computation){
+        .cancelled = shuf__has_interrupt() ? shuf__is_caller_interrupted : NULL,
+        .cancel_context = self};
+}
+
+/* ---- The table ---- */
+
+static shuf_status check_array(const struct shuf__weight_array *array, struct shuf__error *error)
+{
+    char number[SHUF__DTYPE_TEXT];
+    if (array->type != SHUF_F64 && array->type != SHUF_F32 && array->type != SHUF_U64)
+        return shuf__fail(error, SHUF_INVALID, "type %s: expected f64, f32 or u64",
+                          shuf__dtype_label(array->type, number));
+    if (array->count == 0 || array->count > SHUF_WEIGHTS_MOST)
+        return shuf__fail(error, SHUF_INVALID, "weights: %" PRIu64 " of them, expected 1 to 2^32",
+                          array->count);
+    return SHUF_OK;
+}
+
+shuf_status shuf_weights_make(const void *values, shuf_dtype type, uint64_t count,
+                              shuf_weights **weights)
+{
+    struct shuf__error *error = BEGIN(SHUF__POINTER(values), SHUF__POINTER(weights));
+    const struct shuf__weight_array array = {values, type, count};
+    pthread_t self;
+    const struct shuf__computation caller = asking(&self);
+    if (error->status)
+        return error->status;
+    *weights = NULL;
+    if (check_array(&array, error))
+        return error->status;
+    shuf_weights *made = calloc(1, sizeof *made);
+    if (!made)
+        return shuf__fail(error, SHUF_NO_MEMORY, "weights: no memory");
+    if (shuf__weight_table_make(&made->table, &array, &caller, error))
+        free(made);
+    else
+        *weights = made;
+    return error->status;
+}
+
+void shuf_weights_free(shuf_weights *weights)
+{
+    if (!weights)
+        return;
+    shuf__weight_table_free(&weights->table);
+    free(weights);
+}
+
+/* ---- Draws ---- */
+
+static shuf_status check_range(uint64_t first, uint64_t count, uint64_t stride,
+                               struct shuf__error *error)
+{
+    if (stride == 0)
+        return shuf__fail(error, SHUF_INVALID, "stride 0: expected at least 1");
+    if (count && (first >= END || count - 1 > (END - 1 - first) / stride))
+        return shuf__fail(error, SHUF_INVALID,
+                          "first %" PRIu64 ", count %" PRIu64 ", stride %" PRIu64
+                          ": expected draws with numbers below 2^62",
+                          first, count, stride);
+    return SHUF_OK;
+}
+
+shuf_status shuf_weights_draw(const shuf_weights *weights, uint64_t seed, uint64_t epoch,
+                              uint64_t first, size_t count, uint64_t stride, unsigned threads,
+                              uint64_t *out)
+{
+    struct shuf__error *error = BEGIN(SHUF__POINTER(weights), SHUF__POINTER(out));
+    pthread_t self;
+    const struct shuf__computation caller = asking(&self);
+    int team;
+    if (error->status || check_range(first, count, stride, error) ||
+        shuf__team(threads, &team, error))
+        return error->status;
+    const struct shuf__weighted draws = {&weights->table, seed, epoch};
+    return shuf__weighted_fill(&draws, team, &caller, first, count, stride, out, error);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Arrays of weights, and the table of weighted draws. See weights.h.
+ *
+ * The table is made in place: first each column has its rounded weight, then its threshold and
+ * alias. A bit for each column says whether it is heavy, because a column that is done no longer
+ * has its weight.
+ */
+#include "host/weights.h"
+
+#include "host/host.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PART = 1 << 20 }; /* weights between two questions to the caller */
+
+static bool is_cancelled(const struct shuf__computation *computation, uint64_t i)
+{
+    return i % PART == 0 && computation->cancelled &&
+           computation->cancelled(computation->cancel_context);
+}
+
+static shuf_status fail_cancelled(struct shuf__error *error)
+{
+    return shuf__fail(error, SHUF_CANCELLED, "the function of shuf_set_interrupt() ended the call");
+}
+
+/* ---- Weights ---- */
+
+static double real_weight(const struct shuf__weight_array *weights, uint64_t i)
+{
+    return weights->type == SHUF_F64 ? ((const double *)weights->values)[i]
+                                     : (double)((const float *)weights->values)[i];
+}
+
+shuf_weight shuf__weight(const struct shuf__weight_array *weights, uint64_t i)
+{
+    uint64_t bits;
+    if (weights->type == SHUF_U64)
+        return (shuf_weight){((const uint64_t *)weights->values)[i], 0};
+    const double value = real_weight(weights, i);
+    memcpy(&bits, &value, sizeof bits);
+    return shuf_weight_of_f64(bits);
+}
+
+shuf_status shuf__weights_check(const struct shuf__weight_array *weights,
+                                const struct shuf__computation *computation, int *top,
+                                struct shuf__error *error)
+{
+    *top = INT_MIN;
+    for (uint64_t i = 0; i < weights->count; i++) {
+        if (is_cancelled(computation, i))
+            return fail_cancelled(error);
+        const double value = weights->type == SHUF_U64 ? 0.0 : real_weight(weights, i);
+        if (!(value >= 0.0 && value < INFINITY))
+            return shuf__fail(error, SHUF_INVALID,
+                              "weights[%" PRIu64 "] %g: expected a finite number of 0 or more", i,
+                              value);
+        const shuf_weight weight = shuf__weight(weights, i);
+        if (weight.number) {
+            const int end = 64 - __builtin_clzll(weight.number) + weight.exponent;
+            *top = end > *top ? end : *top;
+        }
+    }
+    if (*top == INT_MIN)
+        return shuf__fail(error, SHUF_INVALID, "weights: all are 0, expected one above 0");
+    return SHUF_OK;
+}
+
+/* ---- Rounded weights ---- */
+
+struct build {
+    const struct shuf__weight_array *weights;
+    const struct shuf__computation *computation;
+    int top; /* all weights are below 2^top */
+    uint64_t *column, columns, full;
+    uint64_t *heavy; /* a bit for each column */
+    unsigned bits;
+};
+
+static bool add(const struct build *b, shuf__u128 *sum)
+{
+    for (uint64_t i = 0; i < b->weights->count; i++) {
+        if (is_cancelled(b->computation, i))
+            return false;
+        *sum += shuf_weight_fixed(shuf__weight(b->weights, i), b->top);
+    }
+    return true;
+}
+
+static bool round_weights(const struct build *b, shuf__u128 sum)
+{
+    const unsigned shift = 64 - (unsigned)__builtin_clzll((uint64_t)(sum >> 64));
+    const uint64_t upper = (uint64_t)(sum >> shift);
+    shuf__u128 before = 0;
+    uint64_t part = 0;
+    for (uint64_t i = 0; i < b->weights->count; i++) {
+        if (is_cancelled(b->computation, i))
+            return false;
+        before += shuf_weight_fixed(shuf__weight(b->weights, i), b->top);
+        const uint64_t end = shuf_weights_part(before, shift, upper);
+        b->column[i] = end - part;
+        b->heavy[i / 64] |= (uint64_t)(end - part > b->full) << i % 64;
+        part = end;
+    }
+    return true;
+}
+
+/* ---- Columns ---- */
+
+static bool is_heavy(const struct build *b, uint64_t column)
+{
+    return b->heavy[column / 64] >> column % 64 & 1;
+}
+
+/* The first heavy column from `from` on, or the number of columns. */
+static uint64_t heavy_from(const struct build *b, uint64_t from)
+{
+    if (from >= b->columns)
+        return b->columns;
+    uint64_t at = from / 64, word = b->heavy[at] >> from % 64 << from % 64;
+    while (word == 0 && ++at * 64 < b->columns)
+        word = b->heavy[at];
+    return word ? at * 64 + (uint64_t)__builtin_ctzll(word) : b->columns;
+}
+
+/* The heavy column that fills light ones, and the rest of its weight. */
+struct giver {
+    uint64_t column, rest;
+};
+
+/* The rest stays in the column of the giver. The next heavy column fills it. */
+static void settle(const struct build *b, struct giver *giver)
+{
+    const uint64_t next = heavy_from(b, giver->column + 1), rest = giver->rest;
+    const bool is_last = next == b->columns;
+    giver->rest += is_last ? 0 : b->column[next] - b->full;
+    b->column[giver->column] = shuf_weights_column(rest, is_last ? giver->column : next, b->bits);
+    giver->column = next;
+}
+
+static bool fill_columns(const struct build *b)
+{
+    struct giver giver = {heavy_from(b, 0), 0};
+    giver.rest = giver.column < b->columns ? b->column[giver.column] : 0;
+    for (uint64_t i = 0; i < b->columns; i++) {
+        if (is_cancelled(b->computation, i))
+            return false;
+        if (is_heavy(b, i))
+            continue;
+        const uint64_t weight = b->column[i], gap = b->full - weight;
+        while (gap && giver.rest <= b->full)
+            settle(b, &giver);
+        b->column[i] = shuf_weights_column(weight, gap ? giver.column : i, b->bits);
+        giver.rest -= gap;
+    }
+    while (giver.column < b->columns)
+        settle(b, &giver);
+    return true;
+}
+
+static shuf_status build(struct build *b, struct shuf__error *error)
+{
+    shuf__u128 sum = 0;
+    if (shuf__weights_check(b->weights, b->computation, &b->top, error))
+        return error->status;
+    return add(b, &sum) && round_weights(b, sum) && fill_columns(b) ? SHUF_OK
+                                                                    : fail_cancelled(error);
+}
+
+shuf_status shuf__weight_table_make(struct shuf__weight_table *table,
+                                    const struct shuf__weight_array *weights,
+                                    const struct shuf__computation *computation,
+                                    struct shuf__error *error)
+{
+    unsigned bits = 0;
+    while (UINT64_C(1) << bits < weights->count)
+        bits++;
+    const uint64_t columns = UINT64_C(1) << bits;
+    if (shuf__host_alloc(SHUF__MEMORY_PRIVATE, columns * sizeof *table->column, &table->block,
+                         error))
+        return error->status;
+    table->column = table->block.memory;
+    table->bits = bits;
+    struct build b = {.weights = weights,
+                      .computation = computation,
+                      .column = table->column,
+                      .columns = columns,
+                      .full = shuf_weights_full(bits),
+                      .heavy = calloc((columns + 63) / 64, sizeof *b.heavy),
+                      .bits = bits};
+    if (!b.heavy)
+        shuf__fail(error, SHUF_NO_MEMORY, "weights: no memory");
+    else if (shuf__simd_choose(NULL, &table->simd, error) == SHUF_OK)
+        build(&b, error);
+    free(b.heavy);
+    if (error->status)
+        shuf__weight_table_free(table);
+    return error->status;
+}
+
+void shuf__weight_table_free(struct shuf__weight_table *table)
+{
+    shuf__host_free(&table->block);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Weighted draws by the host. docs/spec.md, "Weighted draws".
+ */
+#ifndef SHUF__HOST_WEIGHTS_H
+#define SHUF__HOST_WEIGHTS_H
+
+#include "backend.h"
+#include "shuf/weights.h"
+#include "simd/simd_ops.h"
+
+/* Weights of the type F64, F32 or U64. */
+struct shuf__weight_array {
+    const void *values;
+    shuf_dtype type;
+    uint64_t count;
+};
+
+/* One of the weights, once they are checked. */
+shuf_weight shuf__weight(const struct shuf__weight_array *weights, uint64_t i);
+
+/* Fails unless the weights are finite, not negative and not all 0. *top is the least integer with
+ * all weights below 2^*top. */
+shuf_status shuf__weights_check(const struct shuf__weight_array *weights,
+                                const struct shuf__computation *computation, int *top,
+                                struct shuf__error *error);
+
+/* A table for draws with replacement: 8 bytes for each of the 2^bits columns. */
+struct shuf__weight_table {
+    const struct shuf__simd_ops *simd;
+    struct shuf__block block;
+    uint64_t *column;
+    unsigned bits;
+};
+
+/* `computation` has only the caller's question whether it is cancelled. Frees the table on failure.
+ */
+shuf_status shuf__weight_table_make(struct shuf__weight_table *table,
+                                    const struct shuf__weight_array *weights,
+                                    const struct shuf__computation *computation,
+                                    struct shuf__error *error);
+void shuf__weight_table_free(struct shuf__weight_table *table);
+
+/* Draws of a seed and an epoch. */
+struct shuf__weighted {
+    const struct shuf__weight_table *table;
+    uint64_t seed, epoch;
+};
+
+/* Writes `count` draws, those with the numbers first, first + stride, ..., by a team of threads. */
+shuf_status shuf__weighted_fill(const struct shuf__weighted *draws, int threads,
+                                const struct shuf__computation *computation, uint64_t first,
+                                uint64_t count, uint64_t stride, uint64_t *out,
+                                struct shuf__error *error);
+
+#endif
