@@ -44,6 +44,8 @@ typedef int... shuf_dtype;
 typedef struct shuf_mixture shuf_mixture;
 void shuf_mixture_free(shuf_mixture *mixture);
 uint64_t shuf_mixture_length(const shuf_mixture *mixture);
+typedef struct shuf_weights shuf_weights;
+void shuf_weights_free(shuf_weights *weights);
 
 const char *shuf_status_name(shuf_status status);
 const char *shuf_version(void);

@@ -201,3 +201,17 @@ int shufpy_mixture_exhausted(const shuf_mixture *mixture, uintptr_t positions)
 {
     return end(shuf_mixture_exhausted(mixture, (uint64_t *)positions));
 }
+
+/* ---- Weighted draws ------------------------------------------------------------------ */
+
+int shufpy_weights_make(uintptr_t values, int dtype, uint64_t count, shuf_weights **weights)
+{
+    return HOST_CALL(shuf_weights_make, (const void *)values, (shuf_dtype)dtype, count, weights);
+}
+
+int shufpy_weights_draw(const shuf_weights *weights, uint64_t seed, uint64_t epoch, uint64_t first,
+                        size_t count, uint64_t stride, unsigned threads, uintptr_t out)
+{
+    return HOST_CALL(shuf_weights_draw, weights, seed, epoch, first, count, stride, threads,
+                     (uint64_t *)out);
+}

@@ -110,8 +110,8 @@ int shufpy_cuda_numbers(int distribution, uint64_t seed, uint64_t stream, uint64
                         uint64_t count, double mean, double std, int dtype, int method,
                         uintptr_t cuda_stream, uintptr_t out, size_t bytes);
 
-/* Mixtures (shuf_mixture.h). Each array has an element for each source; `weights` has a row for each
- * stage. */
+/* Mixtures (shuf_mixture.h). Each array has an element for each source; `weights` has a row for
+ * each stage. */
 int shufpy_mixture_make(uint64_t seed, uint64_t block, size_t sources, const uint64_t *records,
                         const uint64_t *epochs, const uint64_t *chunks, const uint64_t *windows,
                         size_t stages, const uint64_t *firsts, const uint64_t *weights,
@@ -133,6 +133,11 @@ bool shufpy_xla_set_version(int major, int minor);
  * error. */
 void *shufpy_xla_fill_host(void *frame);
 void *shufpy_xla_fill_cuda(void *frame);
+
+/* Weighted draws (shuf_weights.h). */
+int shufpy_weights_make(uintptr_t values, int dtype, uint64_t count, shuf_weights **weights);
+int shufpy_weights_draw(const shuf_weights *weights, uint64_t seed, uint64_t epoch, uint64_t first,
+                        size_t count, uint64_t stride, unsigned threads, uintptr_t out);
 
 /* ---- Draws with replacement ------------------------------------------------ */
 

@@ -21,10 +21,16 @@ _REASONS = {
 }
 
 
+def _class_of(fields: Mapping[str, Any]) -> str:
+    if "weights" in fields:
+        return "WeightedRandomSampler"
+    return "RandomSampler" if "num_samples" in fields else "DistributedSampler"
+
+
 def _check_class(state: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
-    """Fails if the state is a whole state of the other class of samplers."""
-    of, own = (("DistributedSampler", "RandomSampler")["num_samples" in fields] for fields in (state, expected))
-    common = {*expected, "position"} - {"num_samples", "replacement"}
+    """Fails if the state is a whole state of another class of samplers."""
+    of, own = _class_of(state), _class_of(expected)
+    common = {*expected, "position"} - {"num_samples", "replacement", "weights"}
     if of != own and common <= {*state}:
         raise _errors.Invalid(f"state: of a {of}: expected one of a {own}, as this sampler is")
 

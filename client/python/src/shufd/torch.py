@@ -7,6 +7,7 @@ records of all ranks together.
     Generator                      a place in a random stream, for many of these
     DistributedSampler, RandomSampler, BatchSampler
                                    indices of a DataLoader, in the order that all processes of a machine share
+    WeightedRandomSampler          indices of a DataLoader, drawn by weights
     MixtureDataset                 several data sets, mixed by weights
     global_shuffle                 moves the rows of all ranks
 
@@ -49,11 +50,13 @@ from ._torch_batches import BatchSampler
 from ._torch_generator import Generator
 from ._torch_mixture import MixtureDataset
 from ._torch_random import index, normal_, randperm, shuffle, uniform_
+from ._weighted import Weighted
+from .local import fingerprint
 from .random import ReplacementGenerator
 
 __all__ = [
-    "BatchSampler", "DistributedSampler", "Generator", "MixtureDataset", "RandomSampler", "global_shuffle", "index",
-    "normal_", "randperm", "shuffle", "uniform_",
+    "BatchSampler", "DistributedSampler", "Generator", "MixtureDataset", "RandomSampler", "WeightedRandomSampler",
+    "global_shuffle", "index", "normal_", "randperm", "shuffle", "uniform_",
 ]  # fmt: skip
 __dir__ = dir_of(__all__)
 BatchSampler.__module__ = __name__
@@ -85,6 +88,8 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
     wrong argument, at once, and with the first index if accelerate would divide the indices again; those of
     Client.permute() with the first index. The next iteration then begins at the same place.
     """
+
+    _OTHERWISE = "use shufd.torch.RandomSampler(dataset, seed=...)"
 
     @advise_arguments
     def __init__(
@@ -147,7 +152,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         return self._epoch
 
     def _cursor_from(self, start: int) -> Cursor:
-        order, share = self._order(self._epoch), self._share(start)
+        share = self._share(start)
         is_known = group_of_torch() is not None or launched_ranks() > 1
         if self._is_of_launcher and is_known and rank_and_world() != (self.rank, self.num_replicas):
             raise _errors.Invalid(
@@ -157,15 +162,17 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
             )
         if self._is_divided or _frameworks.divides_again():
             raise _errors.Invalid(
-                "sampler: shufd.torch.DistributedSampler: accelerate would divide it a second time; use "
-                "shufd.torch.RandomSampler(dataset, seed=...)"
+                f"sampler: shufd.torch.{type(self).__name__}: accelerate would divide it a second time; {self._OTHERWISE}"
             )
-        self._rank_check.run(self, self.num_replicas)
-        if len(share) == 0:
-            return Cursor(share, _orders.nothing)
-        cursor = Cursor(share, _orders.order_of(self._connect, order))
-        _orders.prefetch(self._connect, self._order(self._epoch + 1))
-        return cursor
+        # Without set_epoch(), a rank may have iterated more often.
+        self._rank_check.run(self, self.num_replicas, again=not self._is_set and self._following() != self._epoch)
+        return Cursor(share, self._read(self._epoch) if len(share) else _orders.nothing)
+
+    def _read(self, epoch: int) -> Read:
+        """Reads the order of an epoch."""
+        read = _orders.order_of(self._connect, self._order(epoch))
+        _orders.prefetch(self._connect, self._order(epoch + 1))
+        return read
 
     def _connect(self) -> _client.Client:
         if self._client is None:
@@ -183,6 +190,66 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
             f"shufd.torch.DistributedSampler(n={self.n}, rank={self.rank}, "
             f"num_replicas={self.num_replicas}, shuffle={self.shuffle}, seed={self.seed}, epoch={self.epoch}, "
             f"drop_last={self.drop_last})"
+        )
+
+
+class WeightedRandomSampler(DistributedSampler):
+    """Indices that are drawn by weights, as torch.utils.data.WeightedRandomSampler draws them, from more than 2^24 weights
+    too, and divided between ranks as DistributedSampler divides positions. Each epoch has other draws.
+
+    weights        as in shufd.local.Weighted; a tensor in host memory, too
+    num_samples    the draws of an epoch on all ranks together. `num_samples` of the sampler, and len(), are those of this rank
+    replacement    only True
+    seed           as in DistributedSampler; the same on all ranks
+    num_replicas, rank, check_ranks
+                   as in DistributedSampler
+
+    Iterations without set_epoch() go on to the next epoch. state_dict(), load_state_dict(), set_epoch() and errors are
+    those of DistributedSampler.
+    """
+
+    _OTHERWISE = "do not prepare its loader"
+
+    @advise_arguments
+    def __init__(
+        self,
+        weights: Any,
+        num_samples: int,
+        replacement: bool = True,
+        *,
+        seed: int,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        check_ranks: bool = True,
+    ) -> None:
+        draws = integer("num_samples", num_samples)
+        if not 1 <= draws < 2**62:
+            raise _errors.Invalid(f"num_samples: {draws}: expected 1 to 2^62 - 1")
+        if not flag("replacement", replacement):
+            raise _errors.Invalid("replacement: False: expected True")
+        super().__init__(range(draws), num_replicas, rank, seed=seed, check_ranks=check_ranks)
+        self._weighted = Weighted(weights, seed)
+        self._fingerprint = fingerprint(self._weighted.weights)
+
+    @property
+    def weights(self) -> Any:
+        """The weights, as a read-only array."""
+        return self._weighted.weights
+
+    def _following(self) -> int:
+        return (self._epoch + 1) % 2**64
+
+    def _read(self, epoch: int) -> Read:
+        return self._weighted.with_epoch(epoch).draw
+
+    def _description(self) -> dict[str, Any]:
+        order = Epoch(self._weighted.weights.size, self.seed, self._epoch, "weighted")
+        return _sampler_state.state_of(order, num_samples=self.n, replacement=True, weights=self._fingerprint)
+
+    def __repr__(self) -> str:
+        return (
+            f"shufd.torch.WeightedRandomSampler(n={self._weighted.weights.size}, num_samples={self.n}, rank={self.rank}, "
+            f"num_replicas={self.num_replicas}, seed={self.seed}, epoch={self.epoch})"
         )
 
 
