@@ -109,3 +109,17 @@ shuf_status shuf_weights_draw(const shuf_weights *weights, uint64_t seed, uint64
     const struct shuf__weighted draws = {&weights->table, seed, epoch};
     return shuf__weighted_fill(&draws, team, &caller, first, count, stride, out, error);
 }
+
+/* ---- Samples ---- */
+
+shuf_status shuf_weights_sample(const void *values, shuf_dtype type, uint64_t count, uint64_t seed,
+                                uint64_t epoch, size_t sample, uint64_t *out)
+{
+    struct shuf__error *error = BEGIN(SHUF__POINTER(values), SHUF__POINTER(out));
+    const struct shuf__weight_array array = {values, type, count};
+    pthread_t self;
+    const struct shuf__computation caller = asking(&self);
+    if (error->status || check_array(&array, error))
+        return error->status;
+    return shuf__weighted_sample(&array, seed, epoch, &caller, sample, out, error);
+}

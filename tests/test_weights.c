@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * shuf_weights.h: the golden table; for random weights, the law that the table has, and draws in
- * any order; refusals.
+ * shuf_weights.h: the golden tables; for random weights, the law that the table has, draws in any
+ * order, and samples by a plain sort; refusals.
  */
 #include "support/cmocka_all.h"
 #include "support/golden.h"
@@ -10,6 +10,7 @@
 
 #include "host/weights.h"
 #include "shuf.h"
+#include "shuf/box_muller.h"
 #include "shuf/uniform.h"
 
 #include <inttypes.h>
@@ -122,6 +123,36 @@ static void golden_table(void **state)
             check_draw(weights, &row, i, next_number(&text));
         }
         shuf_weights_free(weights);
+    }
+    fclose(file);
+    assert_int_equal(rows, 14);
+}
+
+static void sample(const void *values, shuf_dtype type, uint64_t count, uint64_t seed,
+                   uint64_t epoch, size_t size, uint64_t *out)
+{
+    expect_ok(shuf_weights_sample(values, type, count, seed, epoch, size, out));
+}
+
+static void golden_samples(void **state)
+{
+    (void)state;
+    FILE *file = golden_open("weighted_samples.txt");
+    unsigned rows = 0;
+    for (char *text; (text = golden_line(file)); rows++) {
+        static struct row row;
+        uint64_t expected[512], out[512];
+        read_row(&text, &row);
+        const uint64_t count = next_number(&text);
+        for (uint64_t i = 0; i < count; i++)
+            expected[i] = next_number(&text);
+        for (uint64_t size = 0; size <= count; size++) {
+            sample(&row.weights, row.type, row.count, row.seed, row.epoch, size, out);
+            assert_memory_equal(out, expected, size * sizeof *out);
+        }
+        assert_int_equal(shuf_weights_sample(&row.weights, row.type, row.count, row.seed, row.epoch,
+                                             count + 1, out),
+                         SHUF_INVALID);
     }
     fclose(file);
     assert_int_equal(rows, 14);
@@ -264,6 +295,110 @@ static void draws_follow_the_weights(void **state)
     shuf_weights_free(weights);
 }
 
+/* ---- Samples ---- */
+
+struct key {
+    double key;
+    uint64_t index;
+};
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct key *x = a, *y = b;
+    return x->key != y->key ? (x->key > y->key) - (x->key < y->key)
+                            : (x->index > y->index) - (x->index < y->index);
+}
+
+/* The keys of the weights above 0, in order. */
+static uint64_t sort_keys(const uint64_t *weight, uint64_t n, uint64_t seed, uint64_t epoch,
+                          struct key *key)
+{
+    const shuf_stream words = shuf_stream_make(shuf_key_of_seed(seed), epoch, SHUF_STREAM_SAMPLE);
+    const shuf_box_muller_terms terms = shuf_box_muller_terms_make();
+    uint64_t count = 0, largest = 0;
+    int top = 0;
+    for (uint64_t i = 0; i < n; i++)
+        largest = weight[i] > largest ? weight[i] : largest;
+    while (largest >> top)
+        top++;
+    for (uint64_t i = 0; i < n; i++) {
+        const uint64_t word[] = {shuf_uniform_u64(&words, 2 * i),
+                                 shuf_uniform_u64(&words, 2 * i + 1)};
+        if (weight[i])
+            key[count++] = (struct key){
+                shuf_box_muller_log_f64(&terms, word) / ldexp((double)weight[i], -top), i};
+    }
+    qsort(key, count, sizeof *key, compare_keys);
+    return count;
+}
+
+static void samples_are_sorted_keys(void **state)
+{
+    (void)state;
+    random_start("samples_are_sorted_keys");
+    static uint64_t weight[MOST], out[MOST];
+    static struct key key[MOST];
+    for (int round = 0; round < 60; round++) {
+        const uint64_t n = random_size(MOST), seed = random_u64(), epoch = random_u64();
+        random_weights(weight, n);
+        const uint64_t count = sort_keys(weight, n, seed, epoch, key);
+        const uint64_t size = random_below(3) ? random_size(count) : count;
+        sample(weight, SHUF_U64, n, seed, epoch, size, out);
+        for (uint64_t i = 0; i < size; i++)
+            assert_int_equal(out[i], key[i].index);
+    }
+}
+
+/* Chi-squared of the ordered pairs of 4 indices, in 2^17 samples; its limit is 6 standard
+ * deviations. */
+static void samples_follow_successive_draws(void **state)
+{
+    (void)state;
+    random_start("samples_follow_successive_draws");
+    enum { SAMPLES = 1 << 17 };
+    const double weight[] = {1, 0, 2, 5, 0.5};
+    unsigned seen[5][5] = {0};
+    double chi = 0;
+    const uint64_t seed = random_u64();
+    for (uint64_t i = 0; i < SAMPLES; i++) {
+        uint64_t out[2];
+        sample(weight, SHUF_F64, 5, seed, i, 2, out);
+        seen[out[0]][out[1]]++;
+    }
+    for (int i = 0; i < 5; i++)
+        for (int j = 0; j < 5; j++) {
+            const double p = weight[i] / 8.5 * (i == j ? 0 : weight[j] / (8.5 - weight[i]));
+            if (p == 0)
+                assert_int_equal(seen[i][j], 0);
+            else
+                chi += pow(seen[i][j] - SAMPLES * p, 2) / (SAMPLES * p);
+        }
+    assert_true(fabs(chi - 11) < 6 * sqrt(2.0 * 11));
+}
+
+/* All instruction sets make the same keys. */
+static void exponentials_agree(void **state)
+{
+    (void)state;
+    random_start("exponentials_agree");
+    static uint64_t word[2048];
+    static double expected[1024], out[1024];
+    const shuf_box_muller_terms terms = shuf_box_muller_terms_make();
+    for (int i = 0; i < 2048; i++)
+        word[i] = random_below(4) ? random_u64() : random_size(UINT64_MAX) - random_below(2);
+    for (int i = 0; i < 1024; i++)
+        expected[i] = shuf_box_muller_log_f64(&terms, word + 2 * i);
+    for (const char *const *name = (const char *[]){"scalar", "avx2", "avx512", NULL}; *name;
+         name++) {
+        const struct shuf__simd_ops *simd;
+        struct shuf__error error = {0};
+        if (shuf__simd_choose(*name, &simd, &error))
+            continue;
+        simd->exponential(word, out, 1024);
+        assert_memory_equal(out, expected, sizeof out);
+    }
+}
+
 /* ---- Refusals ---- */
 
 static void expect_invalid(shuf_status status, const char *part)
@@ -312,6 +447,21 @@ static void bad_ranges(void **state)
     shuf_weights_free(NULL);
 }
 
+static void bad_samples(void **state)
+{
+    (void)state;
+    uint64_t out[4];
+    const double weight[] = {1, 0, 3}, bad[] = {1, NAN};
+    expect_invalid(shuf_weights_sample(weight, SHUF_F64, 3, 0, 0, 3, out), "sample of 3");
+    expect_invalid(shuf_weights_sample(weight, SHUF_F64, 3, 0, 0, SIZE_MAX, out), "at most 3");
+    expect_invalid(shuf_weights_sample(weight, SHUF_F64, 0, 0, 0, 1, out), "0 of them");
+    expect_invalid(shuf_weights_sample(weight, SHUF_BF16, 3, 0, 0, 1, out), "type bf16");
+    expect_invalid(shuf_weights_sample(bad, SHUF_F64, 2, 0, 0, 1, out), "weights[1]");
+    expect_invalid(shuf_weights_sample(weight + 1, SHUF_F64, 1, 0, 0, 0, out), "all are 0");
+    expect_invalid(shuf_weights_sample(NULL, SHUF_F64, 1, 0, 0, 0, out), "values");
+    expect_invalid(shuf_weights_sample(weight, SHUF_F64, 1, 0, 0, 0, NULL), "out");
+}
+
 static int questions_left;
 
 static bool interrupt(void)
@@ -338,6 +488,9 @@ static void calls_are_interruptible(void **state)
     weights = make(weight, SHUF_F64, COUNT);
     questions_left = 3;
     assert_int_equal(shuf_weights_draw(weights, 0, 0, 0, COUNT, 1, 2, out), SHUF_CANCELLED);
+    questions_left = 5;
+    assert_int_equal(shuf_weights_sample(weight, SHUF_F64, COUNT, 0, 0, COUNT - 1, out),
+                     SHUF_CANCELLED);
     shuf_set_interrupt(NULL);
     shuf_weights_free(weights);
     free(weight);
@@ -348,12 +501,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_table),
+        cmocka_unit_test(golden_samples),
         cmocka_unit_test(law_is_exact),
         cmocka_unit_test(types_agree),
         cmocka_unit_test(any_draw_comes_first),
         cmocka_unit_test(draws_follow_the_weights),
+        cmocka_unit_test(samples_are_sorted_keys),
+        cmocka_unit_test(samples_follow_successive_draws),
+        cmocka_unit_test(exponentials_agree),
         cmocka_unit_test(bad_weights),
         cmocka_unit_test(bad_ranges),
+        cmocka_unit_test(bad_samples),
         cmocka_unit_test(calls_are_interruptible),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

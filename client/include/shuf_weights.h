@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weighted draws, computed in this process. Included by shuf.h.
+ * Weighted draws, with and without replacement, computed in this process. Included by shuf.h.
  *
  * A draw is an index, with a probability in proportion to its weight, with replacement. Draw number
  * i is a function of the weights, a seed, an epoch and i: any draw can be the first. docs/spec.md,
@@ -49,6 +49,14 @@ SHUF_API void shuf_weights_free(shuf_weights *weights);
 SHUF_API shuf_status shuf_weights_draw(const shuf_weights *weights, uint64_t seed, uint64_t epoch,
                                        uint64_t first, size_t count, uint64_t stride,
                                        unsigned threads, uint64_t *out);
+
+/* Writes `sample` different indices, in the order in which successive draws without replacement
+ * give them; a larger sample begins with the same ones. At most as many as weights are above 0.
+ * Takes some tens of nanoseconds for each weight, in the caller's thread, and memory of 32 bytes
+ * for each index of the sample. */
+SHUF_API shuf_status shuf_weights_sample(const void *values, shuf_dtype type, uint64_t count,
+                                         uint64_t seed, uint64_t epoch, size_t sample,
+                                         uint64_t *out);
 
 #ifdef __cplusplus
 }

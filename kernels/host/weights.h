@@ -53,4 +53,10 @@ shuf_status shuf__weighted_fill(const struct shuf__weighted *draws, int threads,
                                 uint64_t count, uint64_t stride, uint64_t *out,
                                 struct shuf__error *error);
 
+/* Writes the first `sample` indices of the order without replacement. Fails with SHUF_INVALID if
+ * fewer weights are above 0. */
+shuf_status shuf__weighted_sample(const struct shuf__weight_array *weights, uint64_t seed,
+                                  uint64_t epoch, const struct shuf__computation *computation,
+                                  uint64_t sample, uint64_t *out, struct shuf__error *error);
+
 #endif

@@ -61,6 +61,10 @@ struct shuf__simd_ops {
     /* The loop for a distribution and a type. NULL if the distribution does not have the type. */
     shuf__draw *(*stream)(enum shuf__distribution distribution, shuf_dtype dtype);
 
+    /* out[i] = -2 ln u, for the u that words[2 * i] and words[2 * i + 1] give (shuf/box_muller.h).
+     */
+    void (*exponential)(const uint64_t *words, double *out, size_t count);
+
     /* A loop for each algorithm: out[i] = f((x0 + i * step) mod 2^B) for i < count. The loop of
      * primefold takes positions x0 + i * step, all below n. */
     void (*narrow[SHUF_ALGORITHM_COUNT])(const union shuf__bijection *f, uint32_t x0, uint32_t step,
@@ -97,7 +101,8 @@ extern "C"
                       struct shuf__error *error);
 
 #ifdef SHUF_SIMD
-/* Functions of ops_stream.c, ops_box_muller.c and ops_primefold.c for the table. */
+/* Functions of ops_*.c for the table. */
+void SHUF__SIMD_NAME(shuf__exponential)(const uint64_t *words, double *out, size_t count);
 shuf__draw *SHUF__SIMD_NAME(shuf__stream)(enum shuf__distribution distribution, shuf_dtype dtype);
 shuf__draw *SHUF__SIMD_NAME(shuf__box_muller)(shuf_dtype dtype);
 void SHUF__SIMD_NAME(shuf__records_narrow)(const struct shuf__window_map *map,

@@ -414,11 +414,11 @@ def philox4x32(counter, key, rounds):
 
 
 def stream_words(seed, stream, block, index, rounds):
-    """Words 4 * index to 4 * index + 3 of a stream. `block`: 1 for uniform streams, 0 and 2 for normal ones, 5 for
-    weighted draws."""
+    """Words 4 * index to 4 * index + 3 of a stream. `block`: 1 for uniform streams, 0 and 2 for normal ones, 5 and 6
+    for weighted draws and samples."""
     k0, k1, k2, k3 = (key_word(seed, stream, 4, 8 * block + i) for i in range(4))
     low, high = index & M32, index >> 32
-    counter = (low, high, k2, k3) if block in (1, 5) else (low, k2, high, k3)
+    counter = (low, high, k2, k3) if block in (1, 5, 6) else (low, k2, high, k3)
     return philox4x32(counter, (k0, k1), rounds)
 
 
@@ -569,7 +569,8 @@ class BoxMuller:
         even, odd = self.polynomial(b, p[2::2]), self.polynomial(b, p[1::2])
         return self.fma(a, self.fma(a, even, odd), p[0])
 
-    def radius(self, high, low):
+    def square(self, high, low):
+        """The square of the radius, -2 ln u."""
         two, size, rest = fractions.Fraction(2), self.size, (1 << self.size - 1) - 1
         x = self.fma(self.rn(low & rest | 1), two ** (1 - size), self.rn(high & rest))
         if high >> size - 1:
@@ -579,7 +580,10 @@ class BoxMuller:
             a = 1 - x * two ** (k - size)
         assert self.rn(a) == a
         octaves = self.rn(k * self.number["OCTAVE_" + self.format.upper()][0])
-        return self.root(self.fma(a, self.log(a), octaves))
+        return self.fma(a, self.log(a), octaves)
+
+    def radius(self, high, low):
+        return self.root(self.square(high, low))
 
     def angle(self, high, low):
         two, size, rest = fractions.Fraction(2), self.size, (1 << self.size - 1) - 1
@@ -660,15 +664,20 @@ def power_of_two(exponent):
     return fractions.Fraction(2) ** exponent
 
 
-def rounded_weights(weights):
-    """The numerators of the probabilities, with the sum 2^63."""
+def exponent_of(weights):
+    """The least e with all weights below 2^e."""
     largest = max(weights)
     e = largest.numerator.bit_length() - largest.denominator.bit_length()
     while largest >= power_of_two(e):
         e += 1
     while largest < power_of_two(e - 1):
         e -= 1
-    sums = [0]
+    return e
+
+
+def rounded_weights(weights):
+    """The numerators of the probabilities, with the sum 2^63."""
+    e, sums = exponent_of(weights), [0]
     for weight in weights:
         sums.append(sums[-1] + math.floor(weight * power_of_two(95 - e)))
     s = sums[-1].bit_length() - 64
@@ -1144,6 +1153,18 @@ def mixture_table():
         yield " ".join(map(str, head))
 
 
+def weighted_sample(weights, seed, epoch):
+    """All indices of a weight above 0, in the order of successive draws."""
+    law, e, keys = BoxMuller(0, 0, 0, 1, "f64"), exponent_of(weights), []
+    for j, weight in enumerate(weights):
+        if weight:
+            words = stream_words(seed, epoch, 6, j, 10)
+            number = law.square(words[1] << 32 | words[0], words[3] << 32 | words[2])
+            part = max(law.rn(weight) * power_of_two(-e), power_of_two(-1000))
+            keys.append((law.rn(number / part), j))
+    return [j for _, j in sorted(keys)]
+
+
 def f64_bits(*values):
     return [struct.unpack("<Q", struct.pack("<d", value))[0] for value in values]
 
@@ -1180,6 +1201,16 @@ def weights_table():
         yield " ".join(map(str, row))
 
 
+def weighted_samples_table():
+    yield NOTE + (
+        "# Weighted samples. A row has: type, seed, epoch, number of weights, their bits; and the size of the largest sample\n"
+        "# and its indices."
+    )
+    for kind, bits, seed, epoch in WEIGHTS:
+        order = weighted_sample([exact_weight(kind, x) for x in bits], seed, epoch)
+        yield " ".join(map(str, [kind, seed, epoch, len(bits), *(f"{x:#x}" for x in bits), len(order), *order]))
+
+
 TABLES = {
     "box_muller.txt": box_muller_table,
     "mixture.txt": mixture_table,
@@ -1191,6 +1222,7 @@ TABLES = {
     "shard.txt": shard_table,
     "shard_step.txt": shard_step_table,
     "streams.txt": stream_table,
+    "weighted_samples.txt": weighted_samples_table,
     "weights.txt": weights_table,
     "windowed.txt": windowed_table,
 }

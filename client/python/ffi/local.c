@@ -215,3 +215,10 @@ int shufpy_weights_draw(const shuf_weights *weights, uint64_t seed, uint64_t epo
     return HOST_CALL(shuf_weights_draw, weights, seed, epoch, first, count, stride, threads,
                      (uint64_t *)out);
 }
+
+int shufpy_weights_sample(uintptr_t values, int dtype, uint64_t count, uint64_t seed,
+                          uint64_t epoch, size_t sample, uintptr_t out)
+{
+    return HOST_CALL(shuf_weights_sample, (const void *)values, (shuf_dtype)dtype, count, seed,
+                     epoch, sample, (uint64_t *)out);
+}

@@ -138,6 +138,8 @@ void *shufpy_xla_fill_cuda(void *frame);
 int shufpy_weights_make(uintptr_t values, int dtype, uint64_t count, shuf_weights **weights);
 int shufpy_weights_draw(const shuf_weights *weights, uint64_t seed, uint64_t epoch, uint64_t first,
                         size_t count, uint64_t stride, unsigned threads, uintptr_t out);
+int shufpy_weights_sample(uintptr_t values, int dtype, uint64_t count, uint64_t seed,
+                          uint64_t epoch, size_t sample, uintptr_t out);
 
 /* ---- Draws with replacement ------------------------------------------------ */
 

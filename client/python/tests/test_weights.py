@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shufd
-from shufd.local import Weighted
+from shufd.local import Weighted, weighted_sample
 
 spec = importlib.util.spec_from_file_location("make", golden.VECTORS / "make.py")
 reference = importlib.util.module_from_spec(spec)
@@ -70,15 +70,15 @@ def test_draws_of_the_reference(weights, seed, epoch, offset):
 @given(weight_arrays(), SEEDS, st.data())
 def test_sequence(weights, seed, data):
     weighted = Weighted(weights, seed, 3)
-    values = weighted[:1000]
+    values = weighted[:1001]
     bound = st.integers(0, 1000)
     cut = slice(data.draw(bound), data.draw(bound), data.draw(st.sampled_from([None, 1, 2, 7, -1, -3])))
     assert np.array_equal(weighted[cut], values[cut]) and weighted[cut].dtype == np.int64
-    at = data.draw(st.integers(0, 999))
+    at = data.draw(bound)
     assert weighted[at] == values[at] and isinstance(weighted[at], int)
-    assert np.array_equal(weighted.draw(0, 1000, threads=2), values)
+    assert np.array_equal(weighted.draw(0, 1001, threads=2), values)
     for other in (pickle.loads(pickle.dumps(weighted)), copy.copy(weighted), copy.deepcopy(weighted)):
-        assert np.array_equal(other[:1000], values)
+        assert np.array_equal(other[:1001], values)
     assert pickle.loads(pickle.dumps(weighted)) == weighted and hash(copy.copy(weighted)) == hash(weighted)
     following = weighted.with_epoch(4)
     assert following == Weighted(weights, seed, 4) != weighted and weighted.epoch == 3
@@ -119,6 +119,26 @@ def test_array_layouts():
         assert np.array_equal(Weighted(weights, 7)[:100], expected)
 
 
+@settings(deadline=None, max_examples=60)
+@given(weight_arrays(), SEEDS, SEEDS, st.data())
+def test_samples_of_the_reference(weights, seed, epoch, data):
+    order = reference.weighted_sample([fractions.Fraction(x) for x in weights.tolist()], seed, epoch)
+    count = data.draw(st.integers(0, len(order)))
+    sample = weighted_sample(weights, count, seed, epoch)
+    assert sample.dtype == np.int64 and sample.tolist() == order[:count]
+    with pytest.raises(shufd.Invalid, match="sample of"):
+        weighted_sample(weights, len(order) + 1, seed, epoch)
+
+
+def test_large_sample():
+    weights = np.arange(300_000) % 7
+    whole = weighted_sample(weights, np.count_nonzero(weights), 7)
+    assert np.array_equal(np.sort(whole), np.flatnonzero(weights))
+    for count in (1, 1000, 100_000):
+        assert np.array_equal(weighted_sample(weights, count, 7), whole[:count])
+    assert not np.array_equal(weighted_sample(weights, 1000, 7, 1), whole[:1000])
+
+
 @pytest.mark.parametrize(
     "weights, message",
     [
@@ -143,6 +163,8 @@ def test_array_layouts():
 def test_bad_weights(weights, message):
     with pytest.raises(shufd.Invalid, match=message):
         Weighted(weights, 7)
+    with pytest.raises(shufd.Invalid, match=message):
+        weighted_sample(weights, 1, 7)
 
 
 def test_bad_arguments():
@@ -261,8 +283,28 @@ def test_epochs(torch):
     again = pickle.loads(pickle.dumps(sampler))
     assert list(again) == passes[2]
     assert repr(sampler) == (
-        "shufd.torch.WeightedRandomSampler(n=3, num_samples=50, rank=0, num_replicas=1, seed=7, epoch=1)"
+        "shufd.torch.WeightedRandomSampler(n=3, num_samples=50, replacement=True, rank=0, num_replicas=1, seed=7, "
+        "epoch=1)"
     )
+
+
+def test_without_replacement(torch):
+    weights = [3.0, 0.0, 1.0, 2.0, 5.0]
+    order = []
+    for rank in range(2):
+        sampler = sampler_of(torch, weights, 4, 2, rank, replacement=False)
+        sampler.set_epoch(3)
+        order.append(list(sampler))
+        state = sampler.state_dict(used=1)
+    assert [i for pair in zip(*order) for i in pair] == weighted_sample(weights, 4, 7, 3).tolist()
+    sampler = pickle.loads(pickle.dumps(sampler_of(torch, weights, 4, replacement=False)))
+    sampler.load_state_dict(state)
+    assert list(sampler) == weighted_sample(weights, 4, 7, 3)[2:].tolist()
+    with pytest.raises(shufd.Invalid, match="replacement"):
+        sampler_of(torch, weights, 4).load_state_dict(state)
+    for bad, count, message in ((weights, 5, "at most 4"), ([1.0, np.nan], 1, "nan"), ([0.0], 1, "all are 0")):
+        with pytest.raises(shufd.Invalid, match=message):
+            sampler_of(torch, bad, count, replacement=False)
 
 
 def test_more_weights_than_torch_takes(torch):

@@ -234,8 +234,9 @@ SHUF_FUNCTION shuf_box_muller_terms shuf_box_muller_terms_make(void)
     return terms;
 }
 
-SHUF_FUNCTION double shuf_box_muller_radius_f64(const shuf_box_muller_terms *terms,
-                                                const uint64_t word[2])
+/* The square of the radius, -2 ln u. */
+SHUF_FUNCTION double shuf_box_muller_log_f64(const shuf_box_muller_terms *terms,
+                                             const uint64_t word[2])
 {
     const double *const c = terms->log;
     const uint64_t mask = UINT64_MAX >> 1;
@@ -254,7 +255,13 @@ SHUF_FUNCTION double shuf_box_muller_radius_f64(const shuf_box_muller_terms *ter
     }
     odd = fma(b, odd, c[1]);
     const double w = fma(a, fma(a, even, odd), c[0]);
-    return shuf__sqrt_f64(fma(a, w, shuf__double_of_int(k) * SHUF_BOX_MULLER_OCTAVE_F64));
+    return fma(a, w, shuf__double_of_int(k) * SHUF_BOX_MULLER_OCTAVE_F64);
+}
+
+SHUF_FUNCTION double shuf_box_muller_radius_f64(const shuf_box_muller_terms *terms,
+                                                const uint64_t word[2])
+{
+    return shuf__sqrt_f64(shuf_box_muller_log_f64(terms, word));
 }
 
 SHUF_FUNCTION void shuf_box_muller_angle_f64(const shuf_box_muller_terms *terms,

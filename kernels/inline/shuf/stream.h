@@ -19,7 +19,7 @@ typedef struct shuf_stream {
 
 /* Blocks of the key schedule (key.h). Each use has its own block, so the keys of different uses
  * differ. From 3 on, they are uniform words for one use each: indices that a sampler draws with
- * replacement, the generators of records, and weighted draws. */
+ * replacement, the generators of records, weighted draws, and weighted samples. */
 enum {
     SHUF_STREAM_GAUSS = 0,
     SHUF_STREAM_UNIFORM = 1,
@@ -27,6 +27,7 @@ enum {
     SHUF_STREAM_REPLACEMENT = 3,
     SHUF_STREAM_RECORD = 4,
     SHUF_STREAM_WEIGHTED = 5,
+    SHUF_STREAM_SAMPLE = 6,
 };
 
 SHUF_FUNCTION shuf_stream shuf_stream_make(shuf_key key, uint64_t stream, uint64_t block)

@@ -11,6 +11,7 @@
 
 #include "inline.h"
 
+#include <math.h>
 #include <stdint.h>
 
 /* The number of weights, at most, and the bits of a draw. */
@@ -30,6 +31,14 @@ SHUF_FUNCTION shuf_weight shuf_weight_of_f64(uint64_t bits)
     const uint64_t fraction = bits & (UINT64_MAX >> 12), leading = UINT64_C(1) << 52;
     const shuf_weight weight = {field ? fraction | leading : fraction, (field ? field : 1) - 1075};
     return weight;
+}
+
+/* The weight as a part of 2^top, for the keys of samples: weight.number is not 0. */
+SHUF_FUNCTION double shuf_weight_scaled(shuf_weight weight, int top)
+{
+    const double scaled = ldexp((double)weight.number, weight.exponent - top);
+    const double least = ldexp(1.0, -1000);
+    return scaled > least ? scaled : least;
 }
 
 #ifdef __SIZEOF_INT128__

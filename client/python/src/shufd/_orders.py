@@ -32,7 +32,9 @@ class Epoch:
     window: int | None = None
 
 
-def _sliced(order: Indices) -> Read:
+def sliced(order: Indices) -> Read:
+    """The order that an array has."""
+
     def read(first: int, count: int, stride: int) -> Indices:
         return order[first : first + (count - 1) * stride + 1 : stride]
 
@@ -77,7 +79,7 @@ def order_of(connect: Callable[[], Any], epoch: Epoch) -> Read:
         return _counted
     if epoch.algorithm == "primefold":
         return _Computed(epoch)
-    return _sliced(connect().permute(epoch.n, epoch.seed, epoch.epoch, algorithm=epoch.algorithm))
+    return sliced(connect().permute(epoch.n, epoch.seed, epoch.epoch, algorithm=epoch.algorithm))
 
 
 def prefetch(connect: Callable[[], Any], epoch: Epoch) -> None:

@@ -4,7 +4,8 @@ those that `shufd.permute()` and its neighbours return.
 
     permute, Permutation     permutations, and slices and shards of them
     Mixture, tempered        several data sets, mixed by weights
-    Weighted                 indices drawn by weights
+    Weighted, weighted_sample
+                             indices drawn by weights, with and without replacement
     index, inverse_index     values at single positions, and positions of values
     shuffle, unshuffle       arrays in the order of a permutation, and back
     normal, uniform          random numbers
@@ -40,15 +41,16 @@ from ._in_process import check
 from ._mixture import Mixture, Places, tempered
 from ._names import advise_arguments, dir_of
 from ._shuf import ffi, lib
-from ._weighted import Weighted
+from ._weighted import Weighted, weighted_sample
 from .random import Stream, check_generator, kind_of
 
 __all__ = [
     "Mixture", "Permutation", "Places", "Weighted", "fingerprint", "index", "inverse_index", "normal", "permute", "shuffle",
-    "tempered", "uniform", "unshuffle",
+    "tempered", "uniform", "unshuffle", "weighted_sample",
 ]  # fmt: skip
 __dir__ = dir_of(__all__)
-Mixture.__module__ = Places.__module__ = Weighted.__module__ = tempered.__module__ = __name__
+Mixture.__module__ = Places.__module__ = Weighted.__module__ = __name__
+tempered.__module__ = weighted_sample.__module__ = __name__
 
 _MOST = 1 << 62
 

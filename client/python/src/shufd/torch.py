@@ -50,7 +50,7 @@ from ._torch_batches import BatchSampler
 from ._torch_generator import Generator
 from ._torch_mixture import MixtureDataset
 from ._torch_random import index, normal_, randperm, shuffle, uniform_
-from ._weighted import Weighted
+from ._weighted import Weighted, sample_of, weight_array
 from .local import fingerprint
 from .random import ReplacementGenerator
 
@@ -199,7 +199,8 @@ class WeightedRandomSampler(DistributedSampler):
 
     weights        as in shufd.local.Weighted; a tensor in host memory, too
     num_samples    the draws of an epoch on all ranks together. `num_samples` of the sampler, and len(), are those of this rank
-    replacement    only True
+    replacement    False: the draws of an epoch are different indices. Then each epoch begins with a computation of all of
+                   them on each rank
     seed           as in DistributedSampler; the same on all ranks
     num_replicas, rank, check_ranks
                    as in DistributedSampler
@@ -225,31 +226,35 @@ class WeightedRandomSampler(DistributedSampler):
         draws = integer("num_samples", num_samples)
         if not 1 <= draws < 2**62:
             raise _errors.Invalid(f"num_samples: {draws}: expected 1 to 2^62 - 1")
-        if not flag("replacement", replacement):
-            raise _errors.Invalid("replacement: False: expected True")
         super().__init__(range(draws), num_replicas, rank, seed=seed, check_ranks=check_ranks)
-        self._weighted = Weighted(weights, seed)
-        self._fingerprint = fingerprint(self._weighted.weights)
-
-    @property
-    def weights(self) -> Any:
-        """The weights, as a read-only array."""
-        return self._weighted.weights
+        self.replacement = flag("replacement", replacement)
+        self._weighted = Weighted(weights, seed) if self.replacement else None
+        self.weights = weight_array(weights) if self._weighted is None else self._weighted.weights
+        if self._weighted is None:
+            sample_of(self.weights, 0, self.seed, 0)  # checks the weights
+            if draws > (most := np.count_nonzero(self.weights)):
+                raise _errors.Invalid(f"num_samples: {draws}: expected at most {most}, the weights above 0, without replacement")
+        self._fingerprint = fingerprint(self.weights)
 
     def _following(self) -> int:
         return (self._epoch + 1) % 2**64
 
     def _read(self, epoch: int) -> Read:
+        if self._weighted is None:
+            return _orders.sliced(sample_of(self.weights, self.n, self.seed, epoch))
         return self._weighted.with_epoch(epoch).draw
 
     def _description(self) -> dict[str, Any]:
-        order = Epoch(self._weighted.weights.size, self.seed, self._epoch, "weighted")
-        return _sampler_state.state_of(order, num_samples=self.n, replacement=True, weights=self._fingerprint)
+        order = Epoch(self.weights.size, self.seed, self._epoch, "weighted")
+        return _sampler_state.state_of(
+            order, num_samples=self.n, replacement=self.replacement, weights=self._fingerprint
+        )
 
     def __repr__(self) -> str:
         return (
-            f"shufd.torch.WeightedRandomSampler(n={self._weighted.weights.size}, num_samples={self.n}, rank={self.rank}, "
-            f"num_replicas={self.num_replicas}, seed={self.seed}, epoch={self.epoch})"
+            f"shufd.torch.WeightedRandomSampler(n={self.weights.size}, num_samples={self.n}, "
+            f"replacement={self.replacement}, rank={self.rank}, num_replicas={self.num_replicas}, seed={self.seed}, "
+            f"epoch={self.epoch})"
         )
 
 
