@@ -341,6 +341,12 @@ def test_states_of_others_are_refused(torch):
     sampler.load_state_dict(state)
 
 
+def test_accelerate_may_not_divide_it(torch, monkeypatch):
+    monkeypatch.setattr("shufd._frameworks.divides_again", lambda: True)
+    with pytest.raises(shufd.Invalid, match="WeightedRandomSampler: accelerate would divide it a second time"):
+        next(iter(sampler_of(torch, [1, 2], 5)))
+
+
 @pytest.mark.parametrize(
     "arguments, options",
     [
