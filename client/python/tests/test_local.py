@@ -351,6 +351,30 @@ def test_child_of_a_process_with_a_team():
     run_in_child(child)
 
 
+def test_fork_during_a_call_with_a_stream():
+    """The thread of the call is not in the child, which gets new locks. Those of the thread that forks stay."""
+    stream, inside, go_on = shufd.Stream(7), threading.Event(), threading.Event()
+    worker = threading.Thread(target=lambda: stream._turn(lambda: inside.set() or go_on.wait(60)))
+    worker.start()
+    inside.wait(60)
+
+    def child():
+        signal.alarm(20)
+        assert local.normal(generator=stream) == local.normal(seed=7)
+        assert pickle.loads(pickle.dumps(stream)).draw == 1
+
+    run_in_child(child)
+    go_on.set()
+    worker.join()
+
+    def child_in_a_call():
+        with pytest.raises(shufd.Invalid, match="^generator: a call of this thread uses it"):
+            stream.advance(1)
+
+    stream._turn(lambda: run_in_child(child_in_a_call))
+    assert local.normal(generator=stream) == local.normal(seed=7)
+
+
 LONG = """
 import shufd.local, threading, time
 def call():

@@ -12,12 +12,11 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import struct
-import threading
 from typing import Any, Callable, cast
 
 import numpy as np
 
-from . import _dtype
+from . import _dtype, _fork
 from ._arguments import integer, seed_of, shown, u64
 from ._errors import Invalid
 from ._shuf import ffi, lib
@@ -63,7 +62,7 @@ class Stream:
         self._draw = _place("draw", draw, _DRAWS)
         self._used, self._kind = 0, ("", 1)  # numbers of that kind, the method and those of a draw, used of _draw
         self._spawned = 0
-        self._lock, self._busy = threading.RLock(), threading.Lock()
+        self._lock, self._busy = _fork.locks_for(self)
 
     @property
     def draw(self) -> int:
@@ -114,7 +113,8 @@ class Stream:
             return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_busy")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=threading.RLock(), _busy=threading.Lock())
+        self.__dict__.update(state)
+        self._lock, self._busy = _fork.locks_for(self)
 
     def __repr__(self) -> str:
         return f"shufd.Stream(seed={self.seed}, stream={self.stream}, draw={self.draw})"
