@@ -201,6 +201,45 @@ def test_an_interrupt_leaves_a_stream_usable(call):
     assert number > 2 and len(set(drawn)) == len(drawn)
 
 
+def test_an_interrupt_of_the_scaling_does_not_move_a_stream(monkeypatch):
+    stream = shufd.Stream(7)
+
+    def interrupt(*_):
+        raise Interrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("shufd._interval.scale", interrupt)
+        with pytest.raises(Interrupt):
+            local.uniform(1.0, 3.0, size=3, generator=stream)
+    assert stream.draw == 0
+
+
+def test_parts_without_values():
+    for part in ({"count": 0}, {"offset": 3, "count": 0}, {"offset": 10}, {"offset": 10, "count": 0}, {"count": 0, "stride": 2}):
+        assert local.permute(10, 7, **part).shape == (0,) and local.permute(10, 7, epochs=range(2), **part).shape == (2, 0)
+    assert local.Permutation(10, 7).range(3, 0).shape == (0,)
+
+
+def test_a_permutation_is_a_value():
+    order, windowed = local.Permutation(10, -1, 3), local.Permutation(10, -1, 3, chunk=2, window=2)
+    for change in (lambda: setattr(order, "n", 5), lambda: delattr(order, "seed"), lambda: setattr(order, "other", 5)):
+        with pytest.raises(AttributeError):
+            change()
+    for one in (order, windowed):
+        again = pickle.loads(pickle.dumps(one))
+        assert again == one and hash(again) == hash(one) and again.seed == 2**64 - 1
+    others = {order, windowed, local.Permutation(10, 7, 3), local.Permutation(10, -1, 4), local.Permutation(9, -1, 3)}
+    assert len(others) == 5 and order == local.Permutation(10, 2**64 - 1, 3) and order != [*order]
+
+
+def test_values_in_a_permutation():
+    order = local.Permutation(2**62, 7)  # so large that a search would not end
+    for value in (0, 2**62 - 1, np.uint64(5), 3.0, True):
+        assert value in order
+    for value in (-1, 2**62, 2**70, 0.5, float("nan"), float("inf"), "1", None, np.arange(3)):
+        assert value not in order
+
+
 def test_ranges_wrap():
     order = local.Permutation(10_007, 7, 3)
     whole = local.permute(10_007, 7, 3)
@@ -226,12 +265,19 @@ ROWS = np.array([(1, 2), (3, 4), (5, 6)], [("x", "i4"), ("y", "i4")])
     "call, message",
     [
         (lambda: local.permute(10, 7, out=np.empty(9, np.uint32)), r"out: shape \(9,\): expected \(10,\)"),
-        (lambda: local.permute(10, 7, out=np.empty(10, np.float32)), r"dtype: dtype\('float32'\): expected one of u32"),
+        (lambda: local.permute(10, 7, out=np.empty(10, np.float32)), "out: type float32: expected uint32, uint64 or int64 in nat"),
+        (lambda: local.permute(10, 7, out=np.empty(10, ">u4")), "out: type >u4: expected uint32, uint64 or int64 in native byte order"),
+        (lambda: local.normal(seed=7, out=np.empty(3, ">f4")), "out: type >f4: expected float64, float32, float16 or bfloat16 in"),
+        (lambda: local.shuffle(np.arange(4), 7, out=np.empty(4, ">i8")), "out: type >i8: expected int64 in native byte order"),
         (lambda: local.permute(10, 7, dtype="u32", out=np.empty(10, np.uint64)), "out: type uint64: expected uint32"),
         (lambda: local.permute(10, 7, out=np.empty(20, np.uint32)[::2]), r"out: strides \(8,\): expected a C-contiguous"),
         (lambda: local.permute(10, 7, out=[0] * 10), r"out: \[0, 0.*: expected an array of NumPy or CuPy of shape \(10,\)"),
         (lambda: local.permute(10, 7, out=np.broadcast_to(np.uint32(1), 10)), "out: "),
         (lambda: local.permute(0, 7), r"n 0: expected 1 to 2\^62"),
+        (lambda: local.permute(0, 7, count=0), r"n 0: expected 1 to 2\^62"),
+        (lambda: local.permute(10, 7, count=-1), "count: -1: expected 0 to"),
+        (lambda: local.permute(10, 7, epochs=range(2**65)), "epochs: 36893488147419103232: expected 0 to"),
+        (lambda: local.permute(10, 7, epochs=range(3, 3)), r"epochs: range\(3, 3\): expected a range with step 1"),
         (lambda: local.permute(10, None), "seed: None: expected an integer"),
         (lambda: local.shuffle(np.arange(4), None), "seed: None: expected an integer"),
         (lambda: local.Permutation(10, 7).range(0, -1), "count: -1: expected 0 to"),
@@ -245,6 +291,8 @@ ROWS = np.array([(1, 2), (3, 4), (5, 6)], [("x", "i4"), ("y", "i4")])
         (lambda: local.normal(scale=-1, size=3, seed=7), "scale -1: expected 2"),
         (lambda: local.normal(size=3), "seed: None, generator: None: expected one of the two"),
         (lambda: local.normal(size=0, seed=7, offset=2**63), "offset"),
+        (lambda: local.normal(size=3, seed=7, offset=-1), r"offset: -1: expected 0 to 2\^62 - 1"),
+        (lambda: local.normal(size=3, generator=np.random.default_rng(7)), "generator: .*: expected a shufd.Stream; for a generator of N"),
         (lambda: local.uniform(1, 0, size=3, seed=7), "high: 0.0: expected at least low"),
         (lambda: local.uniform(0, 2, size=3, seed=7, dtype="u32"), "low: 0.0, high: 2.0: expected neither"),
         (lambda: local.shuffle(np.arange(4), 7, out=np.arange(4, dtype="u8")), "out: type uint64: expected int64"),
@@ -261,8 +309,9 @@ def test_refusals(call, message):
 
 def test_a_shuffle_may_not_overlap():
     array = np.arange(10)
-    with pytest.raises(shufd.Invalid, match="^in and out overlap"):
-        local.shuffle(array, 7, out=array)
+    for call in (local.shuffle, local.unshuffle):
+        with pytest.raises(shufd.Invalid, match="^array and out overlap: expected two .* of 80 bytes; a shuffle cannot be in place$"):
+            call(array, 7, out=array)
 
 
 def test_an_unaligned_array_is_refused():
@@ -288,6 +337,24 @@ def test_results_that_do_not_fit():
         lambda: local.Permutation(2**62, 7).range(0, 2**62),
     ):
         with pytest.raises(shufd.OutOfMemory, match="^result: [0-9]+ bytes: they do not fit the memory of this process"):
+            call()
+    for call in (
+        lambda: local.permute(10, 7, epochs=range(0, 2**63)),
+        lambda: local.permute(2**62, 7),
+        lambda: local.permute(2**62, 7, epochs=range(0, 2)),
+    ):
+        with pytest.raises(shufd.OutOfMemory, match=r"^n \d+: \d+ x \d+ values pass 2\^63 bytes"):
+            call()
+
+
+def test_copies_that_do_not_fit():
+    values = np.broadcast_to(np.float32(1), (2**15, 2**32))
+    for call, name in (
+        (lambda: local.fingerprint(values), "values"),
+        (lambda: local.fingerprint(np.broadcast_to(np.array(1, ">f4"), 2**47)), "values"),
+        (lambda: local.index(np.broadcast_to(np.uint32(1), 2**46), 10, 7), "positions"),
+    ):
+        with pytest.raises(shufd.OutOfMemory, match=f"^{name}: ndarray of shape .*: a copy does not fit the memory of this process"):
             call()
 
 

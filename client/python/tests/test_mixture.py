@@ -217,6 +217,25 @@ def test_bad_arguments(arguments, options, text):
         Mixture(*arguments, **options)
 
 
+def test_a_mixture_does_not_change():
+    mixture = Mixture([10, 10], [1, 3], 1, epochs=2)
+    for name in ("sizes", "seed", "length", "_mixture", "other"):
+        with pytest.raises(AttributeError):
+            setattr(mixture, name, 5)
+    assert pickle.loads(pickle.dumps(mixture)) == mixture and mixture.seed == 1 and len(mixture) == 40
+
+
+def test_indices_in_a_mixture():
+    for mixture in (
+        Mixture([10, 30], [1, 3], 1, length=20), Mixture([3, 10, 5], [1, 0, 1], 1, length=9),
+        Mixture([10, 10], [1, 0], 1, stages=[(5, [0, 1])], length=9),
+    ):  # fmt: skip
+        found = set(mixture[:].tolist())
+        assert [index in mixture for index in range(-2, 45)] == [index in found for index in range(-2, 45)]
+    endless = Mixture([2**60, 2**61], [1, 1], 1)
+    assert 2**60 + 2**61 - 1 in endless and 2**60 + 2**61 not in endless and 0.5 not in endless and "a" not in endless
+
+
 def test_bad_positions():
     mixture = Mixture([10, 10], [1, 1], 1, epochs=1)
     for call in (lambda: mixture[20], lambda: mixture[-21]):

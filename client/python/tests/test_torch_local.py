@@ -312,6 +312,20 @@ def test_a_shuffle_may_not_overlap():
     assert torch.equal(shuftorch.shuffle(both[:10], seed=7, out=both[10:]), both[:10][shuftorch.randperm(10, seed=7)])
 
 
+def test_arrays_and_tensors_are_told_apart():
+    for call in (
+        lambda: local.normal(seed=7, out=torch.empty(3)),
+        lambda: local.permute(3, 7, out=torch.empty(3, dtype=torch.int32)),
+        lambda: local.index([1], 3, 7, out=torch.empty(1, dtype=torch.int64)),
+        lambda: local.shuffle(np.arange(3), 7, out=torch.empty(3, dtype=torch.int64)),
+    ):
+        with pytest.raises(shufd.Invalid, match="^out: a tensor of torch: expected .*; for tensors, use shufd.torch$"):
+            call()
+    for generator in (torch.Generator(), shuftorch.Generator(7)):
+        with pytest.raises(shufd.Invalid, match="^generator: .*: expected a shufd.Stream; for tensors, use shufd.torch.Gen"):
+            local.normal(size=3, generator=generator)
+
+
 def test_an_expanded_tensor_is_refused():
     with pytest.raises(RuntimeError, match="single memory location"):
         shuftorch.normal_(torch.empty(1).expand(3), seed=7)

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ._errors import Invalid
+from ._errors import Invalid, OutOfMemory
 
 _MOST_SHOWN = 80  # characters
+_RANGES = {"n": "1 to 2^62", "offset": "0 to 2^62 - 1"}  # of u64(); others have all 64 bits
 
 
 def _shape_of(value: Any) -> tuple[int, ...]:
@@ -50,7 +51,7 @@ def u64(name: str, value: Any) -> int:
     """The value as an integer that fits 64 bits."""
     number = integer(name, value)
     if not 0 <= number < 2**64:
-        raise Invalid(f"{name}: {number}: expected {'1 to 2^62' if name == 'n' else '0 to 2^64 - 1'}")
+        raise Invalid(f"{name}: {number}: expected {_RANGES.get(name, '0 to 2^64 - 1')}")
     return number
 
 
@@ -98,11 +99,42 @@ def _lengths(size: Any) -> tuple[int, ...]:
         raise Invalid(f"size: {shown(size)}: expected an integer, a shape of integers, or None") from None
 
 
+def _no_room(name: str, value: Any) -> OutOfMemory:
+    given = shown(value) if _shape_of(value) else type(value).__name__
+    return OutOfMemory(f"{name}: {given}: a copy does not fit the memory of this process")
+
+
 def array(name: str, value: Any) -> np.ndarray[Any, Any]:
     """The value as an array of NumPy. An array with a mask is refused, because the mask would be lost."""
     if isinstance(value, np.ma.MaskedArray):
         raise Invalid(f"{name}: it has a mask; expected an array without one: pass {name}.data and {name}.mask")
     try:
         return np.asarray(value)
+    except MemoryError:
+        raise _no_room(name, value) from None
     except (TypeError, ValueError, RuntimeError) as error:  # a tensor on a GPU, with a gradient, or of bfloat16
         raise Invalid(f"{name}: {type(value).__name__}: expected an array that NumPy takes: {error}") from None
+
+
+def contiguous(name: str, array: np.ndarray[Any, Any], kind: Any = None) -> np.ndarray[Any, Any]:
+    """The array, or a copy that is C-contiguous and of this type."""
+    try:
+        return np.ascontiguousarray(array, kind).reshape(array.shape)
+    except MemoryError:
+        raise _no_room(name, array) from None
+
+
+def copied(name: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A copy of the array."""
+    try:
+        return array.copy()
+    except MemoryError:
+        raise _no_room(name, array) from None
+
+
+def is_below(value: Any, end: int) -> bool:
+    """Whether a value is one of the integers 0, 1, ..., end - 1."""
+    try:
+        return bool(0 <= value < end) and bool(value == int(value))
+    except (TypeError, ValueError):
+        return False

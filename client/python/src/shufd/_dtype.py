@@ -80,6 +80,18 @@ def number_of(dtype: Any, allowed: tuple[str, ...]) -> int:
     return number
 
 
+def number_of_out(out: Any, default: str | None, allowed: tuple[str, ...]) -> int:
+    """The number of the type of the values if the caller gives none: that of `out`, or the default."""
+    kind = getattr(out, "dtype", None)
+    if kind is None:
+        return number_of(default, allowed)
+    number = _find(kind)
+    if number not in (NUMBERS[name] for name in allowed):
+        names = ["bfloat16" if name == "bf16" else str(_TYPES[name]) for name in allowed]
+        raise Invalid(f"out: type {kind}: expected {', '.join(names[:-1])} or {names[-1]} in native byte order")
+    return number
+
+
 def numpy_of(number: int) -> Any:
     """NumPy's type of a stream; 0 is f64. bf16 is ml_dtypes' type, or uint16 without ml_dtypes."""
     return BY_NUMBER[number or NUMBERS["f64"]] if number != NUMBERS["bf16"] else _bfloat16()
@@ -94,4 +106,4 @@ def as_u64(name: str, values: npt.ArrayLike) -> npt.NDArray[np.uint64]:
         raise Invalid(f"{name}: type {array.dtype}: expected integers")
     if array.dtype.kind == "i" and array.min() < 0:
         raise Invalid(f"{name}: {array.min()}: expected 0 or more")
-    return np.ascontiguousarray(array, np.uint64).reshape(array.shape)
+    return _arguments.contiguous(name, array, np.uint64)

@@ -8,10 +8,14 @@ value. Each class is also the nearest built-in class, so `except ValueError` cat
 from __future__ import annotations
 
 import re
+from typing import TypeVar
 
 
 class Error(Exception):
     """The base of all errors of this package."""
+
+
+_Error = TypeVar("_Error", bound=Error)
 
 
 class Invalid(Error, ValueError):
@@ -136,9 +140,9 @@ def for_rank(error: NoDaemon, world: int) -> NoDaemon:
     return NoDaemon(f"{reason.removesuffix(ON_EACH)}{ON_EACH}; not started privately for one of {world} ranks{alone}")
 
 
-def renamed(error: Invalid, **names: str) -> Invalid:
+def renamed(error: _Error, **names: str) -> _Error:
     """The error of libshuf about a value, with a field's name replaced by that of Python's argument."""
     fields = "|".join(names)
-    return Invalid(
+    return type(error)(
         re.sub(rf"\b({fields})(?=\[| [-\d.]| nan\b| inf\b)", lambda field: names[field[0]], str(error))
     )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from . import _errors, _interrupt
@@ -26,6 +27,16 @@ def check(status: int) -> None:
     """Raises the error of a call that has failed."""
     if status:
         raise failure()
+
+
+def check_shuffle(name: str, status: int) -> None:
+    """check() for a shuffle of an array with this name, which libshuf calls `in`."""
+    try:
+        check(status)
+    except _errors.Invalid as error:
+        raise _errors.Invalid(
+            re.sub("^in and out overlap: (.*)", rf"{name} and out overlap: \1; a shuffle cannot be in place", str(error))
+        ) from None
 
 
 def workspace_bytes(request: Any) -> int:

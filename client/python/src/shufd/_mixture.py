@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import fractions
 import math
 import operator
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _out
-from ._arguments import integer, real, seed_of, shown, u64
+from ._arguments import integer, is_below, real, seed_of, shown, u64
 from ._dtype import as_u64
 from ._errors import Invalid
 from ._in_process import check
@@ -119,6 +120,7 @@ def tempered(sizes: Sequence[int], alpha: float) -> list[int]:
 # ---- The mixture -----------------------------------------------------------------------------------
 
 
+@dataclasses.dataclass(frozen=True, init=False, eq=False, repr=False)
 class Mixture:
     """Records of several sources, mixed by weights: a read-only sequence of indices that computes its values. Immutable;
     pickles; any number of threads may use it.
@@ -148,6 +150,17 @@ class Mixture:
     position. docs/spec.md, "Mixtures", defines them. Errors: Invalid; OutOfMemory.
     """
 
+    sizes: tuple[int, ...]
+    weights: tuple[int, ...]
+    seed: int
+    stages: tuple[tuple[int, tuple[int, ...]], ...]
+    block: int
+    length: int | None
+    offsets: Integers
+    _numbers: dict[str, tuple[int, ...]]  # of each option that has one for each source
+    _mixture: Any
+    _is_cut: bool  # it has a length of its own
+
     @advise_arguments
     def __init__(
         self,
@@ -162,22 +175,22 @@ class Mixture:
         block: int = 4096,
         length: int | str | None = None,
     ) -> None:
-        self.sizes = tuple(u64(f"sizes[{i}]", size) for i, size in enumerate(_list("sizes", sizes)))
+        own = vars(self)
+        own["sizes"] = tuple(u64(f"sizes[{i}]", size) for i, size in enumerate(_list("sizes", sizes)))
         count = len(self.sizes)
         if count == 0:
             raise Invalid("sizes: []: expected the records of at least one source")
-        self.seed, self.block = seed_of(seed), u64("block", block)
+        own["seed"], own["block"] = seed_of(seed), u64("block", block)
         if self.block == 0:
             raise Invalid("block: 0: expected at least the number of sources")
         options = {"epochs": epochs, "chunk": chunk, "window": window}
-        self._numbers = {name: _per_source(name, value, count) for name, value in options.items()}
-        self.weights = whole_weights("weights", self.sizes if weights is None else weights, count)
-        self.stages = tuple(self._stage(s, stage) for s, stage in enumerate(_list("stages", stages)))
-        self._mixture = self._make()
-        self.offsets: Integers = np.cumsum([0, *self.sizes[:-1]], dtype=np.int64)
+        own["_numbers"] = {name: _per_source(name, value, count) for name, value in options.items()}
+        own["weights"] = whole_weights("weights", self.sizes if weights is None else weights, count)
+        own["stages"] = tuple(self._stage(s, stage) for s, stage in enumerate(_list("stages", stages)))
+        own["_mixture"] = self._make()
+        own["offsets"] = np.cumsum([0, *self.sizes[:-1]], dtype=np.int64)
         self.offsets.flags.writeable = False
-        self.length = self._length(length)
-        self._is_cut = length is not None
+        own["length"], own["_is_cut"] = self._length(length), length is not None
 
     def _stage(self, number: int, stage: Any) -> tuple[int, tuple[int, ...]]:
         try:
@@ -277,6 +290,12 @@ class Mixture:
         single = np.empty(1, np.int64)
         self._fill(place % self._end, 1, 1, 1, (single, None, None, None))
         return int(single[0])
+
+    def __contains__(self, index: Any) -> bool:
+        if not is_below(index, sum(self.sizes)):
+            return False
+        source = int(np.searchsorted(self.offsets, int(index), "right")) - 1
+        return bool(self.positions(source, 0, int(index) - int(self.offsets[source])) >= 0)  # its first epoch is the earliest
 
     def positions(self, source: npt.ArrayLike, epoch: npt.ArrayLike, record: npt.ArrayLike) -> Any:
         """The inverse: the position of each (source, epoch, record), or -1 for one that does not stand in the mixture. An int64

@@ -9,27 +9,32 @@ from typing import Any, Iterator
 
 import numpy as np
 
-from . import _interval
+from . import _dtype, _interval
 from ._arguments import counted, integer, shown
 from ._errors import Invalid, OutOfMemory
-from ._in_process import check, workspace_bytes
+from ._in_process import check, check_shuffle, workspace_bytes
 from ._shuf import ffi, lib
 
 Shape = tuple[int, ...]
+
+
+def _refuse_tensor(array: Any, name: str = "out") -> None:
+    if type(array).__module__.partition(".")[0] == "torch":
+        raise Invalid(f"{name}: a tensor of torch: expected an array of NumPy or CuPy; for tensors, use shufd.torch")
 
 
 def is_on_device(array: Any, name: str = "out") -> bool:
     """Whether an array is in the memory of a GPU. A tensor of torch has streams of its own."""
     if isinstance(array, np.ndarray) or not hasattr(array, "__cuda_array_interface__"):
         return False
-    if type(array).__module__.partition(".")[0] == "torch":
-        raise Invalid(f"{name}: a tensor of torch: expected an array of NumPy or CuPy; for tensors, use shufd.torch")
+    _refuse_tensor(array, name)
     return True
 
 
-def type_of(out: Any, default: Any) -> Any:
-    """The type of the values if the caller gives none: that of `out`, or the default."""
-    return default if out is None else getattr(out, "dtype", default)
+def number_of(dtype: Any, out: Any, default: str | None, allowed: tuple[str, ...]) -> int:
+    """The number of the type of the values. If the caller gives none, that of `out`, or the default."""
+    _refuse_tensor(out)
+    return _dtype.number_of_out(out, default, allowed) if dtype is None else _dtype.number_of(dtype, allowed)
 
 
 def threads_of(threads: Any) -> int:
@@ -81,10 +86,13 @@ def array_for(out: Any, shape: Shape, kind: Any, name: str = "out") -> Any:
     kind = np.dtype(kind)
     if out is None:
         return new(shape, kind)
+    _refuse_tensor(out, name)
     if isinstance(out, np.ma.MaskedArray) or not (isinstance(out, np.ndarray) or is_on_device(out)):
         raise Invalid(f"{name}: {shown(out)}: expected an array of NumPy or CuPy of shape {shape} and type {kind}")
-    if _kind_of(out) != kind and not _is_same_on_device(out, kind):
-        raise Invalid(f"{name}: type {_kind_of(out)}: expected {kind}")
+    given = _kind_of(out)
+    if given != kind and not _is_same_on_device(out, kind):
+        order = " in native byte order" if kind.isnative and not given.isnative else ""
+        raise Invalid(f"{name}: type {given}: expected {kind}{order}")
     if tuple(out.shape) != shape:
         raise Invalid(f"{name}: shape {tuple(out.shape)}: expected {shape}")
     if not _is_contiguous(out):
@@ -137,11 +145,13 @@ def shuffle(request: Any, rows: Any, out: Any, threads: int) -> None:
     """Writes the shuffle of contiguous rows to an array of the same size and place."""
     records = ffi.addressof(request, "records")
     if isinstance(out, np.ndarray):
-        check(lib.shufpy_host_shuffle(records, threads, address_of(rows), address_of(out), out.nbytes))
+        check_shuffle("array", lib.shufpy_host_shuffle(records, threads, address_of(rows), address_of(out), out.nbytes))
         return
     with _stream_of(out) as stream:
         kept, workspace, size = _workspace(request)
-        check(lib.shufpy_cuda_shuffle(records, address_of(rows), address_of(out), out.nbytes, workspace, size, stream))
+        check_shuffle("array", lib.shufpy_cuda_shuffle(
+            records, address_of(rows), address_of(out), out.nbytes, workspace, size, stream
+        ))  # fmt: skip
         del kept
 
 

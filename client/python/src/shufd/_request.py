@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from . import _dtype
 from ._arguments import counted, seed_of, shown, u64
-from ._errors import Invalid
+from ._errors import Invalid, make
 from ._shuf import ffi, lib
 
 _REQUEST = ffi.typeof("shuf_request *")
@@ -85,13 +85,12 @@ def _set_slice(request: Any, n: int, offset: int | None, count: int | None, stri
         raise Invalid("stride 0: expected at least 1")
     if first > n > 0:
         raise Invalid(f"offset: {first}: expected at most n, which is {n}")
-    if count is None and first == n:
+    number = u64("count", -((first - n) // step) if count is None else count)
+    if number == 0:
         _set_shard(request, 0, 1, False, n, None)  # the rest after the last value, which is empty
         return
-    if count is None:
-        count = -((first - n) // step)
     request.view = lib.SHUF_VIEW_SLICE
-    request.offset, request.stride, request.count = first, step, u64("count", count)
+    request.offset, request.stride, request.count = first, step, number
 
 
 def _set_shard(
@@ -110,10 +109,10 @@ def _set_shard(
 
 
 def _set_epochs(request: Any, epochs: range) -> None:
-    if not isinstance(epochs, range) or epochs.step != 1 or not len(epochs):
+    if not isinstance(epochs, range) or epochs.step != 1 or not epochs:
         single = f"; did you mean epoch={epochs} or epochs=range({epochs})?" if isinstance(epochs, int) else ""
         raise Invalid(f"epochs: {shown(epochs)}: expected a range with step 1 and at least one epoch{single}")
-    request.epoch, request.epochs = u64("epochs", epochs.start), len(epochs)
+    request.epoch, request.epochs = u64("epochs", epochs.start), u64("epochs", epochs.stop - epochs.start)
 
 
 def permutation(
@@ -158,10 +157,12 @@ def permutation(
 
 
 def shape_of(request: Any) -> Any:
-    """The shuf_shape of the result of a request. Needs no daemon. Fails with Invalid for a wrong request."""
+    """The shuf_shape of the result of a request. Needs no daemon. Fails with Invalid for a wrong request, and with
+    OutOfMemory for a result of 2^63 bytes or more."""
     result, message = ffi.new("shuf_shape *"), ffi.new("char[]", _MESSAGE)
-    if lib.shuf_shape_of(request, result, message, _MESSAGE) != lib.SHUF_OK:
-        raise Invalid(ffi.string(message).decode(errors="replace"))
+    status = lib.shuf_shape_of(request, result, message, _MESSAGE)
+    if status != lib.SHUF_OK:
+        raise make(ffi.string(lib.shuf_status_name(status)).decode(), ffi.string(message).decode(errors="replace"), False)
     return result
 
 

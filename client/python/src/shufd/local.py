@@ -17,7 +17,7 @@ out      None: a new array. Else an array that the call fills and returns: C-con
          of the result. An array of CuPy is filled on its device, in CuPy's current stream, and the call returns before
          the values are there. After a failure its contents are undefined
 threads  1: only the calling thread computes; 0: all processors; the values do not depend on it. With more than one, the
-         thread keeps a team for later calls; a child of fork() whose parent has one computes alone
+         thread keeps a team for later calls. A child of fork() computes with one thread
 
 Calls release the GIL, and any number of threads may run them. Ctrl-C ends a call. Errors: Invalid; OutOfMemory; IOFailure if
 the system has no more threads; DeviceError with an array of CuPy. A named key never leaves its daemon, so none is accepted.
@@ -25,6 +25,7 @@ the system has no more threads; DeviceError with an array of CuPy. A named key n
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 import operator
@@ -84,8 +85,9 @@ def permute(
     """
     request = _request.permutation(
         n, seed_of(seed), None, epoch, epochs, (rank, world, drop_last, step), (offset, count, stride),
-        _out.type_of(out, None) if dtype is None else dtype, algorithm, chunk, window,
+        None, algorithm, chunk, window,
     )  # fmt: skip
+    request.permutation.dtype = _out.number_of(dtype, out, None, _dtype.PERMUTATION)
     form = _request.shape_of(request)
     shape = (form.count,) if epochs is None else (form.rows, form.count)
     result = _out.array_for(out, shape, _dtype.BY_NUMBER[form.dtype])
@@ -97,8 +99,10 @@ def permute(
 # ---- Look-ups ------------------------------------------------------------------------------------
 
 
+@dataclasses.dataclass(frozen=True, init=False, repr=False)
 class Permutation:
-    """One permutation of [0, n) by `primefold`, as a read-only sequence that computes its values. Immutable; pickles.
+    """One permutation of [0, n) by `primefold`, as a read-only sequence that computes its values. Immutable; pickles;
+    equal to others of the same arguments.
 
     n      1 to 2^62
     seed, epoch
@@ -107,14 +111,20 @@ class Permutation:
            a windowed order, as in Client.permute(); both or none
     """
 
+    n: int
+    seed: int
+    epoch: int
+    chunk: int | None
+    window: int | None
+
     def __init__(
         self, n: int, seed: int, epoch: int = 0, *, chunk: int | None = None, window: int | None = None
     ) -> None:
-        self.n, self.seed, self.epoch = u64("n", n), seed_of(seed), u64("epoch", epoch)
-        if not 1 <= self.n <= _MOST:
+        order = _request.whole(n, seed_of(seed), None, epoch, "primefold", chunk, window).permutation
+        if not 1 <= order.n <= _MOST:
             raise Invalid(f"n: {n}: expected 1 to 2^62")
-        whole = _request.whole(self.n, self.seed, None, self.epoch, "primefold", chunk, window).permutation
-        self.chunk, self.window = (whole.chunk, whole.window) if chunk is not None else (None, None)
+        windows = (order.chunk, order.window) if chunk is not None else (None, None)
+        vars(self).update(n=order.n, seed=order.seed, epoch=order.epoch, chunk=windows[0], window=windows[1])
 
     def index(self, positions: npt.ArrayLike, *, out: Any = None, threads: int = 1) -> Any:
         """The values at positions below n: a uint64 array of the same shape, or an int for a single position. Fails with
@@ -162,7 +172,7 @@ class Permutation:
         if not isinstance(result, np.ndarray):
             raise Invalid(f"out: {type(out).__name__}: expected an array of NumPy")
         if out is not None and np.may_share_memory(places, result):
-            places = places.copy()
+            places = _arguments.copied(name, places)
         try:
             self._write(inverse, places, result, _out.threads_of(threads))
         except Invalid as error:
@@ -182,6 +192,9 @@ class Permutation:
         if not -self.n <= place < self.n:
             raise IndexError(f"position {place}: expected less than n, which is {self.n}")
         return int(self.index(place % self.n))
+
+    def __contains__(self, value: Any) -> bool:
+        return _arguments.is_below(value, self.n)
 
     def chunks(self, offset: int, count: int) -> npt.NDArray[np.uint64]:
         """The numbers of the chunks that the `count` values from `offset` on come from, without repetition, in the order in
@@ -259,7 +272,7 @@ def _shuffle(array: Any, inverse: bool, seed: int, epoch: int, algorithm: str, o
             "objects"
         )
     result = _out.array_for(out, tuple(rows.shape), rows.dtype)
-    rows = _out.array_for(array, tuple(rows.shape), rows.dtype, "array") if on_device else np.ascontiguousarray(rows)
+    rows = _out.array_for(array, tuple(rows.shape), rows.dtype, "array") if on_device else _arguments.contiguous("array", rows)
     count = len(rows)
     request = _request.records(count, rows.nbytes // max(1, count), seed_of(seed), None, epoch, inverse, algorithm)
     if rows.nbytes == 0:
@@ -292,7 +305,7 @@ def normal(
     mean, std = _arguments.real("loc", loc), _arguments.real("scale", scale)
     if std == 0.0:
         raise Invalid("scale 0: expected 2^-100 to 2^100; for a constant, use numpy.full()")
-    number = _dtype.number_of(_out.type_of(out, "f64") if dtype is None else dtype, _dtype.GAUSS)
+    number = _out.number_of(dtype, out, "f64", _dtype.GAUSS)
     try:
         return _draw(
             lib.SHUF_GAUSS, size, seed, stream, offset, generator, number, out, threads, mean=mean, std=std, method=method
@@ -318,7 +331,7 @@ def uniform(
     """Uniform random numbers in [low, high), or with dtype "u32" or "u64" all integers of the type. The arguments are those
     of Client.uniform(), and `out` and `threads` of the module; `dtype` is by default that of `out`, or f64, and `size`
     that of `out`."""
-    number = _dtype.number_of(_out.type_of(out, "f64") if dtype is None else dtype, _dtype.UNIFORM)
+    number = _out.number_of(dtype, out, "f64", _dtype.UNIFORM)
     to = _interval.interval(
         _arguments.real("low", low), _arguments.real("high", high), np.dtype(_dtype.numpy_of(number))
     )
@@ -340,6 +353,8 @@ def _draw(
         _request.bytes_of(request)
         if count:
             _out.fill(request, result, _out.threads_of(threads))
+            if to is not None:
+                _out.scale(result, to)
 
     if generator is None:
         fill(seed, stream, offset)
@@ -347,8 +362,6 @@ def _draw(
         check_generator(generator)
         source = generator
         source._take(kind_of(dtype, **law), count, lambda place: fill(source.seed, source.stream, place))
-    if to is not None and count:
-        _out.scale(result, to)
     return result if shape or out is not None else result.item()
 
 
@@ -364,7 +377,7 @@ def fingerprint(values: npt.ArrayLike, *, threads: int = 1) -> str:
             order of the bytes in memory makes no difference
     """
     given = _arguments.array("values", values)
-    array = np.ascontiguousarray(given if given.dtype.isnative else given.astype(given.dtype.newbyteorder("=")))
+    array = _arguments.contiguous("values", given, given.dtype.newbyteorder("="))
     if array.dtype.hasobject or array.itemsize not in (2, 4, 8):
         raise Invalid(f"values: type {array.dtype}: expected a type with 2, 4 or 8 bytes")
     result = ffi.new("uint64_t *")

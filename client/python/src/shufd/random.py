@@ -121,11 +121,13 @@ class Stream:
 
 
 def check_generator(generator: Any) -> None:
-    if not isinstance(generator, Stream):
-        raise Invalid(
-            f"generator: {shown(generator)}: expected a shufd.Stream; for a generator of NumPy, use "
-            "numpy.random.Generator(shufd.BitGenerator(seed)) and its methods"
-        )
+    if isinstance(generator, Stream):
+        return
+    other = (
+        "tensors, use shufd.torch.Generator and its methods" if "torch" in type(generator).__module__
+        else "a generator of NumPy, use numpy.random.Generator(shufd.BitGenerator(seed)) and its methods"
+    )  # fmt: skip
+    raise Invalid(f"generator: {shown(generator)}: expected a shufd.Stream; for {other}")
 
 
 _get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
