@@ -367,6 +367,10 @@ def test_errors_of_the_computation(jax_device, x64):
         (lambda: shufd.jax.normal(3, 7, offset=2**62), r"offset 4611686018427387904: expected less than 2\^62"),
         (lambda: shufd.jax.uniform((0, 3), 7, offset=2**62), "offset 4611686018427387904: expected"),
         (lambda: shufd.jax.uniform((2**31, 2**31), 7, offset=1), "size 4611686018427387904"),
+        (lambda: shufd.jax.normal((0, 3), 2**64), "seed: 18446744073709551616: expected 0 to"),
+        (lambda: shufd.jax.uniform(0, 7, stream=-1), "stream: -1: expected 0 to"),
+        (lambda: shufd.jax.randperm(10, 7, np.array(-1)), "epoch: -1: expected 0 to"),
+        (lambda: shufd.jax.normal(3, 7, stream=np.array(-1)), "stream: -1: expected 0 to"),
         (lambda: shufd.jax.uniform(3, 7, dtype="f16"), "dtype: 'f16': expected one of"),
     ],
 )

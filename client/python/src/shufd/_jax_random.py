@@ -42,6 +42,8 @@ def _words(name: str, value: Any) -> Any:
     """A number of 64 bits, which may be traced, as two of 32: without jax_enable_x64, JAX has no others."""
     import jax.numpy as jnp
 
+    if isinstance(value, np.ndarray) and not value.shape and value.dtype.kind in "iu":
+        value = int(value)
     if not _is_array(value):
         number = seed_of(value) if name == "seed" else u64(name, value)
         return np.array([number & _LOW, number >> 32], np.uint32)
@@ -154,6 +156,8 @@ def _call(form: _Form, **numbers: Any) -> Any:
     if form.kind.itemsize == 8 and not jax.config.jax_enable_x64:
         raise Invalid(f"dtype: {form.kind}: expected a type of at most 32 bits; set jax_enable_x64 for 64 bits")
     each = [_words(name, value) for name, value in numbers.items()]
+    if form.size == 0:
+        return jnp.empty(form.shape, form.kind)
     if not all(isinstance(words, np.ndarray) for words in each):
         return _program(form)(jnp.stack(each))
     words = np.stack(each)
@@ -216,12 +220,8 @@ def uniform(
 
 
 def _numbers(form: _Form, seed: Any, stream: Any, offset: Any) -> Any:
-    import jax.numpy as jnp
-
     if not _is_array(offset):
         _check_place(form, u64("offset", offset))
-    if form.size == 0:
-        return jnp.empty(form.shape, form.kind)
     return _call(form, seed=seed, stream=stream, offset=offset)
 
 
