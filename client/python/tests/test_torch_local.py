@@ -6,6 +6,7 @@ import copy
 import gc
 import io
 import pickle
+import signal
 import threading
 
 import numpy as np
@@ -294,6 +295,8 @@ def test_inference_mode():
         (lambda: shuftorch.index(torch.tensor([1, 10]), 10, seed=7), r"positions\[1\] 10: expected less than n = 10"),
         (lambda: shuftorch.index(torch.tensor([1, -1]), 10, seed=7), "positions: -1: expected 0 to n - 1, which is 9"),
         (lambda: shuftorch.index(torch.tensor([10]), 10, seed=7, inverse=True), r"values\[0\] 10: expected less than n"),
+        (lambda: shuftorch.randperm(0, seed=7, algorithm="x"), 'algorithm "x": expected primefold'),
+        (lambda: shuftorch.randperm(5, seed=7, count=0, algorithm="x"), 'algorithm "x": expected primefold'),
         (lambda: shuftorch.index([1], 10, seed=7), r"positions: \[1\]: expected a tensor"),
     ],
 )  # fmt: skip
@@ -304,12 +307,19 @@ def test_refusals(call, message):
 
 def test_a_shuffle_may_not_overlap():
     tensor = torch.arange(10)
-    with pytest.raises(shufd.Invalid, match="^in and out overlap"):
+    with pytest.raises(shufd.Invalid, match="^tensor and out overlap: .*; a shuffle cannot be in place$"):
         shuftorch.shuffle(tensor, seed=7, out=tensor)
     both = torch.arange(20)
-    with pytest.raises(shufd.Invalid, match="^in and out overlap"):
+    with pytest.raises(shufd.Invalid, match="^tensor and out overlap: expected two .* of 80 bytes; a shuffle cannot be in place$"):
         shuftorch.shuffle(both[:10], seed=7, out=both[5:15])
     assert torch.equal(shuftorch.shuffle(both[:10], seed=7, out=both[10:]), both[:10][shuftorch.randperm(10, seed=7)])
+
+
+@pytest.mark.skipif(not hasattr(torch, "uint64"), reason="needs torch 2.3")
+def test_large_unsigned_positions_are_shown():
+    for inverse, name in ((False, "positions"), (True, "values")):
+        with pytest.raises(shufd.Invalid, match=rf"^{name}\[1\] 18446744073709551615: expected less than n = 10"):
+            shuftorch.index(torch.tensor([1, 2**64 - 1], dtype=torch.uint64), 10, seed=7, inverse=inverse)
 
 
 def test_arrays_and_tensors_are_told_apart():
@@ -420,6 +430,14 @@ def test_a_wrong_state_is_refused(change):
     assert generator.state_dict() == before
 
 
+@pytest.mark.parametrize("state", [None, [1], "state", torch.ones(7), np.ones(7), 5])
+def test_a_state_of_another_type_is_refused(state):
+    generator = shuftorch.Generator(7)
+    for load in (generator.load_state_dict, generator.__setstate__):
+        with pytest.raises(shufd.Invalid, match="^state_dict: .*: expected one of shufd.torch.Generator.state_dict"):
+            load(state)
+
+
 def test_spawned_generators_differ():
     first, second = shuftorch.Generator(7).spawn(2)
     assert not torch.equal(first.randn(8), second.randn(8)) and first.seed == second.seed == 7
@@ -454,6 +472,19 @@ def test_child_of_a_process_with_a_team():
 
     def child():
         assert (shuftorch.randperm(300_000, seed=7).numpy() == expected).all()
+
+    run_in_child(child)
+
+
+def test_interval_in_a_child_of_a_process_with_a_team():
+    torch.set_num_threads(2)
+    torch.ones(2**21).mul_(2)  # torch's own team
+    expected = shuftorch.uniform_(torch.empty(2**20), 1, 3, seed=7).numpy()
+
+    def child():
+        signal.alarm(20)
+        assert (shuftorch.uniform_(torch.empty(2**20), 1, 3, seed=7).numpy() == expected).all()
+        assert shuftorch.Generator(7).uniform_(torch.empty(2**20), 1, 3).numpy()[-1] == expected[-1]
 
     run_in_child(child)
 

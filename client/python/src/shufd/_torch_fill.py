@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 
-from . import _interval, _request
+from . import _fork, _interval, _request
 from ._arguments import seed_of, u64
 from ._dtype import BY_NUMBER, NUMBERS
 from ._errors import Invalid, renamed
-from ._in_process import check, workspace_bytes
+from ._in_process import check, check_shuffle, workspace_bytes
 from ._shuf import ffi, lib
 
 _NAMES = {
@@ -138,13 +138,14 @@ def order(
 
 
 def _order_by_request(out: Any, n: int, seed: int, epoch: int, part: tuple[int, int, int], algorithm: str) -> None:
+    if out.numel() == 0:
+        check_algorithm(algorithm)
+        return
     whole = part == (0, n, 1)
     request = _request.permutation(
         max(n, 1), seed, None, epoch, None, _request._NO_SHARD, _request._NO_PART if whole else part, None, algorithm
     )
     request.permutation.dtype = ORDERS[out.dtype]
-    if out.numel() == 0:
-        return
     size = out.numel() * out.element_size()
     if out.is_cpu:
         check(lib.shufpy_host_fill(request, _alone(out), out.data_ptr(), size))
@@ -162,9 +163,13 @@ def _workspace(request: Any, out: Any) -> Any:
     return _empty(workspace_bytes(request), dtype=torch.uint8, device=out.device)
 
 
-def look_up(out: Any, at: Any, n: int, seed: Any, epoch: Any, inverse: bool) -> None:
+def check_algorithm(algorithm: str) -> None:
+    _request.bytes_of(_request.whole(1, 0, None, 0, algorithm))
+
+
+def look_up(out: Any, at: Any, n: int, seed: Any, epoch: Any, inverse: bool, is_signed: bool = True) -> None:
     """Writes the values at positions, or with `inverse` the positions of values, of a permutation by primefold. Both
-    tensors are of int64, of one shape, on one device."""
+    tensors are of int64, of one shape, on one device. Negative numbers are 2^63 or more if they are not signed."""
     seed, epoch = _place_of(seed, epoch)
     places, count = _readable(at), at.numel()
     result = out if _fits(out) else _fresh(out)
@@ -175,7 +180,7 @@ def look_up(out: Any, at: Any, n: int, seed: Any, epoch: Any, inverse: bool) -> 
             ))  # fmt: skip
         except Invalid as error:
             name = "values" if inverse else "positions"
-            if count and int(places.min()) < 0:
+            if is_signed and count and int(places.min()) < 0:
                 raise Invalid(f"{name}: {int(places.min())}: expected 0 to n - 1, which is {n - 1}") from None
             raise renamed(error, at=name) from None
     elif out.is_cuda:
@@ -201,10 +206,10 @@ def shuffle(out: Any, rows: Any, seed: Any, epoch: Any, inverse: bool, algorithm
     records = ffi.addressof(request, "records")
     if out.is_cpu:
         threads = 1 if size < 8 * _MANY else _threads()
-        check(lib.shufpy_host_shuffle(records, threads, source.data_ptr(), result.data_ptr(), size))
+        check_shuffle("tensor", lib.shufpy_host_shuffle(records, threads, source.data_ptr(), result.data_ptr(), size))
     elif out.is_cuda:
         workspace = _workspace(request, out)
-        check(lib.shufpy_cuda_shuffle(
+        check_shuffle("tensor", lib.shufpy_cuda_shuffle(
             records, source.data_ptr(), result.data_ptr(), size, workspace.data_ptr(), workspace.numel(),
             _stream(out.get_device()),
         ))  # fmt: skip
@@ -255,8 +260,20 @@ def interval(low: float, high: float, kind: Any) -> Any:
 
 
 def _scale(values: Any, to: Any) -> None:
-    """As _interval.scale(): the same operations, each with one rounding."""
+    """As _interval.scale(): the same operations, each with one rounding. In a child of fork(), torch's own operators would
+    wait for a team of threads of the parent."""
+    if values.is_cpu and _fork.generation:
+        _interval.scale(values.numpy(), to)
+        return
     values.mul_(to.width).add_(to.low).clamp_(max=to.last)
+
+
+def check_numbers(law: str, first: float, second: float, kind: Any) -> None:
+    """Checks a law for a type of torch as numbers() does, without a tensor."""
+    if law == "uniform":
+        interval(first, second, kind)
+    else:
+        _request.bytes_of(_request.numbers(lib.SHUF_GAUSS, 0, None, 0, 0, 1, NORMALS[kind], first, second, law))
 
 
 def check_law(law: str, first: float, second: float) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -151,10 +152,9 @@ class Generator:
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes the seed and the place of a state. Fails with Invalid for a dict that state_dict() has not made."""
-        try:
-            state = {name: state_dict[name] for name in _FIELDS}
-        except (KeyError, TypeError):
-            raise Invalid(f"state_dict: {shown(state_dict)}: expected one of shufd.torch.Generator.state_dict()") from None
+        if not isinstance(state_dict, Mapping) or not state_dict.keys() >= set(_FIELDS):
+            raise Invalid(f"state_dict: {shown(state_dict)}: expected one of shufd.torch.Generator.state_dict()")
+        state = {name: state_dict[name] for name in _FIELDS}
         method, width = state["method"], integer("numbers_of_draw", state["numbers_of_draw"])
         used = integer("used", state["used"])
         if not isinstance(method, str) or width not in _KINDS.get(method, ()) or not 0 <= used < width:
@@ -170,7 +170,7 @@ class Generator:
         return self.state_dict()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.load_state_dict({**state})
+        self.load_state_dict(state)
 
     def __repr__(self) -> str:
         return f"shufd.torch.Generator(seed={self.seed}, stream={self.stream}, draw={self.draw})"

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from . import _torch_fill
-from ._arguments import u64
+from ._arguments import integer, u64
 from ._errors import Invalid
 
 _NAMESPACE = "shufd"
@@ -119,7 +119,9 @@ ops: Any = torch.ops.shufd
 
 
 def signed(name: str, number: Any) -> Any:
-    """A number of 64 bits as an operator takes it. torch.compile may trace it, so its type is not checked here."""
+    """A number of 64 bits as an operator takes it. torch.compile may trace it, so its type is not checked then."""
+    if type(number) is not int and not is_compiling() and not isinstance(number, torch.SymInt):
+        number = integer(name, number)
     if not (0 <= number < _2_64 or (name == "seed" and -_2_63 <= number < 0)):
         raise Invalid(f"{name}: {number}: expected 0 to 2^64 - 1")
     return number if number < _2_63 else number - _2_64
@@ -174,10 +176,24 @@ def has_tangent(tensor: Any) -> bool:
 
 def _check_transforms() -> None:
     if any(level.key() == _functorch.TransformType.Vmap for level in _functorch.get_interpreter_stack()):
-        raise Invalid(
-            "vmap: a call with a seed would give each element of the batch the same numbers; make them before vmap and pass "
-            "them in"
-        )
+        refuse_vmap()
+
+
+def refuse_vmap() -> None:
+    raise Invalid(
+        "vmap: a call with a seed would give each element of the batch the same numbers; make them before vmap and pass "
+        "them in; jacrev(), jacfwd() and jacobian(vectorize=True) use vmap, too: instead of a shuffle, index by an order that "
+        "randperm() made before"
+    )
+
+
+_is_batched: Any = getattr(_functorch, "is_legacy_batchedtensor", None)
+
+
+def refuse_batched(tensor: Any) -> None:
+    """The gradients of jacobian(vectorize=True) are batched without a transform of torch.func."""
+    if _is_batched is not None and _is_batched(tensor):
+        refuse_vmap()
 
 
 def is_plain(tensor: Any) -> bool:

@@ -11,7 +11,7 @@ import torch
 from . import _torch_fill as fill
 from ._arguments import flag, integer, real, shown, u64
 from ._errors import Invalid
-from ._torch_ops import has_tangent, is_compiling, is_plain, must_dispatch, ops, signed
+from ._torch_ops import has_tangent, is_compiling, is_plain, must_dispatch, ops, refuse_batched, refuse_vmap, signed
 
 _MOST = fill.MOST
 _empty = torch.empty
@@ -134,6 +134,8 @@ def randperm(
         fill.named(dtype, fill.ORDERS)
         is_followed = not is_compiling() and _is_followed(out)
     if dispatches or not is_plain(out):
+        if not is_compiling():  # a fake tensor has no values, and its call checks nothing later
+            fill.check_algorithm(algorithm)
         ops.order(out, n, signed("seed", seed), signed("epoch", epoch), offset, count, stride, algorithm)
         return out
     fill.order(out, n, seed, epoch, offset, stride, algorithm)
@@ -164,7 +166,9 @@ def index(
     dispatches = must_dispatch()
     _check_tensor("positions", positions)
     if not is_compiling():
-        n, inverse = u64("n", n), flag("inverse", inverse)
+        n = u64("n", n)
+    if type(inverse) is not bool:
+        inverse = flag("inverse", inverse)
     if positions.dtype.is_floating_point or positions.dtype.is_complex or positions.dtype is torch.bool:
         raise Invalid(f"positions: {positions.dtype}: expected integers")
     if dispatches or not is_plain(positions):
@@ -173,7 +177,7 @@ def index(
         return out
     places = positions if positions.dtype is torch.int64 else positions.to(torch.int64)
     out = _empty(places.shape, dtype=torch.int64, device=places.device)
-    fill.look_up(out, places, n, seed, epoch, inverse)
+    fill.look_up(out, places, n, seed, epoch, inverse, positions.dtype.is_signed)
     return out
 
 
@@ -192,6 +196,10 @@ class _Shuffle(torch.autograd.Function):
     def backward(ctx: Any, gradient: Any) -> Any:
         seed, epoch, inverse, algorithm = ctx.arguments
         return shuffle(gradient, seed=seed, epoch=epoch, inverse=not inverse, algorithm=algorithm), None, None, None, None
+
+    @staticmethod
+    def vmap(*_: Any) -> Any:
+        refuse_vmap()
 
 
 class _ShuffleForwards(_Shuffle):
@@ -221,8 +229,11 @@ def _shuffled(tensor: Any, seed: Any, epoch: Any, inverse: bool, algorithm: str)
 
 def _write_shuffle(out: Any, tensor: Any, seed: Any, epoch: Any, inverse: bool, algorithm: str) -> None:
     if must_dispatch() or not (is_plain(out) and is_plain(tensor)):
+        if not is_compiling():
+            fill.check_algorithm(algorithm)
         ops.shuffle(out, tensor, signed("seed", seed), signed("epoch", epoch), inverse, algorithm)
     else:
+        refuse_batched(tensor)
         fill.shuffle(out, tensor, seed, epoch, inverse, algorithm)
 
 
@@ -245,10 +256,13 @@ def shuffle(
     """
     if not is_compiling():  # which traces no such checks in a gradient, and the operator makes its own
         _check_tensor("tensor", tensor)
+    if type(inverse) is not bool:
         inverse = flag("inverse", inverse)
     if tensor.dim() == 0:
         raise Invalid("tensor: shape (): expected at least one dimension")
     needs_gradient = _needs_gradient(tensor)
+    if out is tensor:
+        raise Invalid("tensor and out overlap: expected two tensors; a shuffle cannot be in place")
     if out is None:
         if needs_gradient:
             return _differentiable(tensor, seed, epoch, inverse, algorithm)
@@ -341,6 +355,8 @@ def _draw(
     if not compiles and (type(offset) is not int or not 0 <= offset <= _MOST):
         offset = u64("offset", offset)
     if dispatches or not is_plain(tensor):
+        if not compiles:
+            fill.check_numbers(law, first, second, tensor.dtype)
         ops.numbers(tensor, law, first, second, signed("seed", seed), signed("stream", stream), offset)
         return tensor
     fill.numbers(tensor, law, first, second, seed, stream, offset)

@@ -116,6 +116,9 @@ def longs(count):
         (lambda x: shuftorch.normal_(x, seed=7), longs(3), "dtype: torch.int64: expected one of float64"),
         (lambda x: shuftorch.uniform_(x, seed=7), torch.zeros(3).half(), "dtype: torch.float16: expected one of float64, float32"),
         (lambda x: shuftorch.index(x, -1, seed=7), longs(3), "n: -1: expected 1 to"),
+        (lambda x: shuftorch.index(x, 10, seed=7, inverse=1), longs(3), "inverse: 1: expected True or False"),
+        (lambda x: shuftorch.shuffle(x, seed=7, inverse=2), torch.ones(9), "inverse: 2: expected True or False"),
+        (lambda x: shuftorch.shuffle(x, seed=7, out=x), torch.ones(9), "tensor and out overlap: .*; a shuffle cannot be in place"),
     ],
 )  # fmt: skip
 def test_compiled_functions_refuse_wrong_arguments(call, tensor, message):
@@ -157,6 +160,24 @@ def test_fake_tensors():
         values = step(rows, 3)
     for value, expected in zip(values, step(torch.empty(10, 3), 3)):
         assert value.shape == expected.shape and value.dtype is expected.dtype and type(value).__name__ == "FakeTensor"
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: shuftorch.normal_(torch.empty(3), 0.0, -1.0, seed=7), "std -1: expected"),
+        (lambda: shuftorch.normal_(torch.empty(3), seed="x"), "seed: 'x': expected an integer"),
+        (lambda: shuftorch.normal_(torch.empty(3), seed=7.0), "seed: 7.0: expected an integer"),
+        (lambda: shuftorch.uniform_(torch.empty(3), 2.0, 1.0, seed=7), "high: 1.0: expected at least low"),
+        (lambda: shuftorch.randperm(3, seed=7, algorithm="x"), 'algorithm "x": expected primefold'),
+        (lambda: shuftorch.shuffle(torch.empty(3), seed=7, algorithm="x"), 'algorithm "x": expected primefold'),
+    ],
+)
+def test_fake_tensors_refuse_wrong_arguments(call, message):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode(), pytest.raises(shufd.Invalid, match=f"^{message}"):
+        call()
 
 
 def test_make_fx_records_the_calls():
@@ -276,6 +297,20 @@ def test_an_exported_program_does_not_repeat_a_generator():
 def test_vmap_is_refused(call):
     with pytest.raises(shufd.Invalid, match="^vmap: a call with a seed would give each element"):
         torch.vmap(call)(torch.zeros(3, 4))
+
+
+@pytest.mark.parametrize(
+    "jacobian",
+    [
+        lambda call, x: torch.func.jacrev(call)(x), lambda call, x: torch.func.jacfwd(call)(x),
+        lambda call, x: torch.autograd.functional.jacobian(call, x, vectorize=True),
+    ],
+)  # fmt: skip
+def test_jacobians_by_vmap_are_refused(jacobian):
+    with pytest.raises(shufd.Invalid, match=r"^vmap: .*; jacrev\(\), jacfwd\(\) and jacobian\(vectorize=True\) use vmap, too: "):
+        jacobian(lambda x: shuftorch.shuffle(x, seed=7), torch.arange(3.0))
+    order = shuftorch.randperm(3, seed=7)  # what the message proposes
+    assert torch.equal(jacobian(lambda x: x[order], torch.arange(3.0)), torch.eye(3)[order])
 
 
 def test_grad_of_torch_func():
