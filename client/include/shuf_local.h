@@ -15,7 +15,9 @@
  * CUDA stream and return before it is done. All of them are thread-safe. The message of a failure
  * is shuf_message(NULL) of the same thread. The contents of `out` are undefined after a failure.
  * All fail with SHUF_INVALID for a request that a daemon would refuse, for a named key, and for
- * `out` with fewer bytes than the result.
+ * `out` with fewer bytes than the result, and with SHUF_NO_MEMORY for a result of 2^63 bytes or
+ * more. The bits of the values are those of the default floating-point environment, which rounds to
+ * nearest.
  */
 #ifndef SHUF_LOCAL_H
 #define SHUF_LOCAL_H
