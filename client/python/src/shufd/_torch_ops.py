@@ -118,9 +118,12 @@ _library = _register()
 ops: Any = torch.ops.shufd
 
 
+_symbol: Any = getattr(torch, "SymInt", int)
+
+
 def signed(name: str, number: Any) -> Any:
     """A number of 64 bits as an operator takes it. torch.compile may trace it, so its type is not checked then."""
-    if type(number) is not int and not is_compiling() and not isinstance(number, torch.SymInt):
+    if type(number) is not int and not is_compiling() and not isinstance(number, _symbol):
         number = integer(name, number)
     if not (0 <= number < _2_64 or (name == "seed" and -_2_63 <= number < 0)):
         raise Invalid(f"{name}: {number}: expected 0 to 2^64 - 1")
