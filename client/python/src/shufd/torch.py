@@ -39,7 +39,7 @@ import numpy as np
 import torch.utils.data
 
 from . import _client, _connect_rank, _errors, _frameworks, _orders, _sampler_state, _sampling, _verify, default_client
-from ._arguments import counted, flag, optional, seed_of, shown, u64
+from ._arguments import counted, flag, integer, optional, seed_of, shown, u64
 from ._global_shuffle import global_shuffle
 from ._names import advise_arguments, dir_of
 from ._orders import Epoch, Indices, Read
