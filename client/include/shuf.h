@@ -4,8 +4,8 @@
  *
  * A result is a pure function of its request. For example, a permutation depends only on its
  * algorithm, n, seed, epoch, chunk and window. Equal requests give the same bits on every machine,
- * backend and release. A call that loses its daemon sends the same request to the next daemon and continues at
- * the first missing byte.
+ * backend and release. A call that loses its daemon sends the same request to the next daemon and
+ * continues at the first missing byte.
  *
  * The simplest use copies an epoch's permutation to the caller's memory:
  *

@@ -53,7 +53,7 @@ typedef struct shuf_stage {
 } shuf_stage;
 
 typedef struct shuf_mixture_request {
-    uint64_t seed;  /* any */
+    uint64_t seed; /* any */
     /* Positions of a block: from the number of sources to 2^20; 0: 4096. A single place takes time
      * in proportion to it. */
     uint64_t block;

@@ -117,8 +117,8 @@ typedef struct shuf_result {
  * can be requested. Different seeds, and different streams of a seed, are independent. A stream has
  * 2^62 values. Values of two dtypes share random bits: number i of UNIFORM with 64 bits has those
  * of numbers 2i and 2i + 1 with 32; numbers 2m and 2m + 1 of SHUF_BOX_MULLER as SHUF_F64 have those
- * of numbers 4m to 4m + 3 of the others; with mean 0 and std 1 number i of the table method is the same,
- * rounded, with others nearly the same. */
+ * of numbers 4m to 4m + 3 of the others; with mean 0 and std 1 number i of the table method is the
+ * same, rounded, with others nearly the same. */
 typedef struct shuf_numbers {
     shuf_distribution distribution; /* no default */
     uint64_t seed, stream;          /* any */
