@@ -107,6 +107,10 @@ def cpu():
     order, rng = shufd.local.Permutation(10**9, 7), np.random.default_rng(7)
     place = iter(range(0, 10**9, 8192))
     row("shufd.local.Permutation.range, 8192 of 1e9", 8192, lambda: order.range(next(place), 8192), nothing, 2000)
+    narrow = np.empty(8192, np.uint32)
+    place = iter(range(0, 10**9, 8192))
+    row("shufd.local.Permutation.range, u32, out=, 8192 of 1e9", 8192,
+        lambda: order.range(next(place), 8192, out=narrow), nothing, 2000)
     out = np.empty(8192, np.uint64)
     place = iter(range(0, 10**9, 8192))
     row("shufd.local.permute, out=, 8192 of 1e9", 8192,

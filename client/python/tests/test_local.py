@@ -240,6 +240,20 @@ def test_values_in_a_permutation():
         assert value not in order
 
 
+def test_ranges_into_an_array():
+    order = local.Permutation(1000, 7, 3)
+    for kind in (np.uint32, np.uint64):
+        out = np.empty(50, kind)
+        for offset, stride in ((5, 1), (990, 1), (0, 20), (0, 0), (7, 10**6)):
+            assert order.range(offset, 50, stride, out=out) is out
+            assert np.array_equal(out, order.range(offset, 50, stride)), (kind, offset, stride)
+    for wrong in (np.empty(49, np.uint32), np.empty(50, np.int32), np.empty(100, np.uint32)[::2], [0] * 50):
+        with pytest.raises(shufd.Invalid, match="out"):
+            order.range(0, 50, out=wrong)
+    with pytest.raises(shufd.Invalid, match="out"):
+        local.Permutation(2**32 + 1, 7).range(0, 50, out=np.empty(50, np.uint32))
+
+
 def test_ranges_wrap():
     order = local.Permutation(10_007, 7, 3)
     whole = local.permute(10_007, 7, 3)

@@ -135,13 +135,21 @@ class Permutation:
         """The positions of values: the inverse of index()."""
         return self._look_up("values", values, True, out, threads)
 
-    def range(self, offset: int, count: int, stride: int = 1) -> npt.NDArray[np.uint64]:
-        """The `count` values at offset, offset + stride, ..., from the beginning again after the end, as a new array."""
-        first, step = u64("offset", offset) % self.n, u64("stride", stride)
-        out: npt.NDArray[np.uint64] = _out.new((u64("count", count),), np.dtype(np.uint64))
-        if out.size:
-            self._fill_range(first, step, out)
-        return out
+    def range(self, offset: int, count: int, stride: int = 1, *, out: Any = None) -> npt.NDArray[Any]:
+        """The `count` values at offset, offset + stride, ..., from the beginning again after the end. `out` is an array of
+        NumPy of uint64, or of uint32 if n is at most 2^32, which takes less time; None: a new uint64 array."""
+        first, step, number = u64("offset", offset) % self.n, u64("stride", stride), u64("count", count)
+        is_narrow = getattr(out, "dtype", None) == np.uint32 and self.n <= 2**32
+        result = _out.array_for(out, (number,), np.uint32 if is_narrow else np.uint64)
+        if not isinstance(result, np.ndarray):
+            raise Invalid(f"out: {type(out).__name__}: expected an array of NumPy")
+        if number and step and first + (number - 1) * step < self.n:
+            self._fill(first, step, result)
+        elif is_narrow:
+            result[:] = self.range(first, number, step)
+        elif number:
+            self._fill_range(first, step, result)
+        return result
 
     def _fill(self, offset: int, stride: int, out: npt.NDArray[Any]) -> None:
         """Fills an array of uint32 (n <= 2^32) or uint64 with the values at offset, offset + stride, ..., which are all
