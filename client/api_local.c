@@ -20,17 +20,6 @@
 
 /* ---- Requests ---- */
 
-/* Clears the message of this thread, and checks the pointers. */
-static struct shuf__error *begin(const struct shuf__argument *arguments)
-{
-    struct shuf__error *error = shuf__error_of(NULL);
-    *error = (struct shuf__error){0};
-    shuf__check_pointers(arguments, error);
-    return error;
-}
-
-#define BEGIN(...) begin((const struct shuf__argument[]){__VA_ARGS__, {NULL, false}})
-
 static shuf_status refuse_key(const struct shuf__request *request, struct shuf__error *error)
 {
     if (request->key.name[0] == '\0')
@@ -145,7 +134,7 @@ static shuf_status compute(const struct shuf__request *request, const struct shu
 
 shuf_status shuf_host_fill(const shuf_request *request, unsigned threads, void *out, size_t bytes)
 {
-    struct shuf__error *error = BEGIN(SHUF__POINTER(request), SHUF__POINTER(out));
+    struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(request), SHUF__POINTER(out));
     struct shuf__request_message m;
     if (error->status || make_fill(request, bytes, &m, error) ||
         check_alignment(out, shuf__dtype_bytes(m.request.dtype), error))
@@ -159,7 +148,7 @@ shuf_status shuf_host_shuffle(const shuf_records *records, unsigned threads, con
                               void *out, size_t bytes)
 {
     struct shuf__error *error =
-        BEGIN(SHUF__POINTER(records), SHUF__POINTER(in), SHUF__POINTER(out));
+        SHUF__BEGIN_LOCAL(SHUF__POINTER(records), SHUF__POINTER(in), SHUF__POINTER(out));
     struct shuf__request_message m;
     if (error->status || make_shuffle(records, in, out, bytes, &m, error))
         return error->status;
@@ -180,7 +169,7 @@ static shuf_status refuse_compaction(const struct shuf__request *request, struct
 shuf_status shuf_host_index(const shuf_permutation *permutation, shuf_direction direction,
                             unsigned threads, const uint64_t *at, size_t count, uint64_t *out)
 {
-    struct shuf__error *error = BEGIN(SHUF__POINTER(permutation));
+    struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(permutation));
     pthread_t self = pthread_self();
     struct shuf__computation computation = computation_of(&(struct shuf__request){0}, &self);
     const struct shuf__simd_ops *simd;
@@ -219,7 +208,8 @@ static shuf_status add_up(const struct shuf__simd_ops *simd, int team, const cha
 shuf_status shuf_host_fingerprint(const void *values, unsigned width, uint64_t count,
                                   unsigned threads, uint64_t *fingerprint)
 {
-    struct shuf__error *error = BEGIN({"values", count && !values}, SHUF__POINTER(fingerprint));
+    struct shuf__error *error =
+        SHUF__BEGIN_LOCAL({"values", count && !values}, SHUF__POINTER(fingerprint));
     const struct shuf__simd_ops *simd;
     int team;
     if (error->status || check_width(width, error) || shuf__simd_choose(NULL, &simd, error) ||
@@ -232,7 +222,7 @@ shuf_status shuf_host_fingerprint(const void *values, unsigned width, uint64_t c
 
 shuf_status shuf_cuda_workspace(const shuf_request *request, size_t *bytes)
 {
-    struct shuf__error *error = BEGIN(SHUF__POINTER(request), SHUF__POINTER(bytes));
+    struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(request), SHUF__POINTER(bytes));
     struct shuf__request_message m;
     if (error->status || make(request, SIZE_MAX, &m, error))
         return error->status;
@@ -243,7 +233,7 @@ shuf_status shuf_cuda_workspace(const shuf_request *request, size_t *bytes)
 shuf_status shuf_cuda_fill(const shuf_request *request, void *out, size_t bytes, void *workspace,
                            size_t workspace_bytes, void *stream)
 {
-    struct shuf__error *error = BEGIN(SHUF__POINTER(request), SHUF__POINTER(out));
+    struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(request), SHUF__POINTER(out));
     const struct shuf__scratch_memory scratch = {workspace, workspace_bytes};
     struct shuf__request_message m;
     if (error->status || make_fill(request, bytes, &m, error))
@@ -256,7 +246,7 @@ shuf_status shuf_cuda_shuffle(const shuf_records *records, const void *in, void 
                               void *workspace, size_t workspace_bytes, void *stream)
 {
     struct shuf__error *error =
-        BEGIN(SHUF__POINTER(records), SHUF__POINTER(in), SHUF__POINTER(out));
+        SHUF__BEGIN_LOCAL(SHUF__POINTER(records), SHUF__POINTER(in), SHUF__POINTER(out));
     const struct shuf__scratch_memory scratch = {workspace, workspace_bytes};
     struct shuf__request_message m;
     if (error->status || make_shuffle(records, in, out, bytes, &m, error))
@@ -280,7 +270,7 @@ shuf_status shuf_cuda_index(const shuf_permutation *permutation, shuf_direction 
                             shuf_dtype dtype, const void *at, size_t count, void *out, void *stream)
 {
     struct shuf__error *error =
-        BEGIN(SHUF__POINTER(permutation), {"at", count && !at}, {"out", count && !out});
+        SHUF__BEGIN_LOCAL(SHUF__POINTER(permutation), {"at", count && !at}, {"out", count && !out});
     struct shuf__request request;
     if (error->status || check_look_up_type(permutation, dtype, error) ||
         shuf__look_up_request(permutation, direction, &request, error) ||
@@ -296,7 +286,8 @@ shuf_status shuf_cuda_index(const shuf_permutation *permutation, shuf_direction 
 shuf_status shuf_cuda_fingerprint(const void *values, unsigned width, uint64_t count,
                                   uint64_t *fingerprint, void *stream)
 {
-    struct shuf__error *error = BEGIN({"values", count && !values}, SHUF__POINTER(fingerprint));
+    struct shuf__error *error =
+        SHUF__BEGIN_LOCAL({"values", count && !values}, SHUF__POINTER(fingerprint));
     if (error->status || check_width(width, error))
         return error->status;
     const struct shuf__cuda_library *cuda = shuf__cuda_library(error);

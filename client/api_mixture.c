@@ -17,16 +17,6 @@ struct shuf_mixture {
     struct shuf__mixture_readers *readers;
 };
 
-static struct shuf__error *begin(const struct shuf__argument *arguments)
-{
-    struct shuf__error *error = shuf__error_of(NULL);
-    *error = (struct shuf__error){0};
-    shuf__check_pointers(arguments, error);
-    return error;
-}
-
-#define BEGIN(...) begin((const struct shuf__argument[]){__VA_ARGS__, {NULL, false}})
-
 /* ---- The plan ---- */
 
 static shuf_status no_memory(struct shuf__error *error)
@@ -64,7 +54,7 @@ static shuf_status make_plan(const shuf_mixture_request *request, shuf_mixture *
 
 shuf_status shuf_mixture_make(const shuf_mixture_request *request, shuf_mixture **mixture)
 {
-    struct shuf__error *error = BEGIN(SHUF__POINTER(request), SHUF__POINTER(mixture));
+    struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(request), SHUF__POINTER(mixture));
     if (error->status)
         return error->status;
     *mixture = NULL;
@@ -128,7 +118,7 @@ static shuf_status check_range(const shuf_mixture *mixture, uint64_t first, uint
 shuf_status shuf_mixture_fill(shuf_mixture *mixture, uint64_t first, size_t count, uint64_t stride,
                               unsigned threads, const shuf_mixed *out)
 {
-    struct shuf__error *error = BEGIN(SHUF__POINTER(mixture), SHUF__POINTER(out));
+    struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(mixture), SHUF__POINTER(out));
     pthread_t self = pthread_self();
     const struct shuf__computation caller = {
         .cancelled = shuf__has_interrupt() ? shuf__is_caller_interrupted : NULL,
@@ -144,7 +134,7 @@ shuf_status shuf_mixture_fill(shuf_mixture *mixture, uint64_t first, size_t coun
 
 shuf_status shuf_cuda_mixture_workspace(const shuf_mixture *mixture, size_t count, size_t *bytes)
 {
-    struct shuf__error *error = BEGIN(SHUF__POINTER(mixture), SHUF__POINTER(bytes));
+    struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(mixture), SHUF__POINTER(bytes));
     const struct shuf__cuda_library *cuda = error->status ? NULL : shuf__cuda_library(error);
     if (cuda)
         *bytes = cuda->mixture_bytes(&mixture->plan, count);
@@ -155,7 +145,8 @@ shuf_status shuf_cuda_mixture_fill(const shuf_mixture *mixture, uint64_t first, 
                                    uint64_t *index, void *workspace, size_t workspace_bytes,
                                    void *stream)
 {
-    struct shuf__error *error = BEGIN(SHUF__POINTER(mixture), {"index", count && !index});
+    struct shuf__error *error =
+        SHUF__BEGIN_LOCAL(SHUF__POINTER(mixture), {"index", count && !index});
     const struct shuf__scratch_memory scratch = {workspace, workspace_bytes};
     if (error->status || check_range(mixture, first, count, 1, error) || count == 0)
         return error->status;
@@ -185,7 +176,7 @@ shuf_status shuf_mixture_positions(const shuf_mixture *mixture, size_t count, co
                                    uint64_t *positions)
 {
     struct shuf__error *error =
-        BEGIN(SHUF__POINTER(mixture), SHUF__POINTER(in), SHUF__POINTER(positions));
+        SHUF__BEGIN_LOCAL(SHUF__POINTER(mixture), SHUF__POINTER(in), SHUF__POINTER(positions));
     if (error->status)
         return error->status;
     if (!in->source || !in->epoch || !in->record)
@@ -206,7 +197,7 @@ shuf_status shuf_mixture_positions(const shuf_mixture *mixture, size_t count, co
 
 shuf_status shuf_mixture_counts(const shuf_mixture *mixture, uint64_t position, uint64_t *counts)
 {
-    struct shuf__error *error = BEGIN(SHUF__POINTER(mixture), SHUF__POINTER(counts));
+    struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(mixture), SHUF__POINTER(counts));
     if (error->status)
         return error->status;
     if (position > mixture->plan.length)
@@ -219,7 +210,7 @@ shuf_status shuf_mixture_counts(const shuf_mixture *mixture, uint64_t position, 
 
 shuf_status shuf_mixture_exhausted(const shuf_mixture *mixture, uint64_t *positions)
 {
-    struct shuf__error *error = BEGIN(SHUF__POINTER(mixture), SHUF__POINTER(positions));
+    struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(mixture), SHUF__POINTER(positions));
     if (!error->status)
         shuf__mixture_exhausted(&mixture->plan, positions);
     return error->status;

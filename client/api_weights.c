@@ -18,16 +18,6 @@ struct shuf_weights {
     struct shuf__weight_table table;
 };
 
-static struct shuf__error *begin(const struct shuf__argument *arguments)
-{
-    struct shuf__error *error = shuf__error_of(NULL);
-    *error = (struct shuf__error){0};
-    shuf__check_pointers(arguments, error);
-    return error;
-}
-
-#define BEGIN(...) begin((const struct shuf__argument[]){__VA_ARGS__, {NULL, false}})
-
 static struct shuf__computation asking(pthread_t *self)
 {
     *self = pthread_self();
@@ -53,7 +43,7 @@ static shuf_status check_array(const struct shuf__weight_array *array, struct sh
 shuf_status shuf_weights_make(const void *values, shuf_dtype type, uint64_t count,
                               shuf_weights **weights)
 {
-    struct shuf__error *error = BEGIN(SHUF__POINTER(values), SHUF__POINTER(weights));
+    struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(values), SHUF__POINTER(weights));
     const struct shuf__weight_array array = {values, type, count};
     pthread_t self;
     const struct shuf__computation caller = asking(&self);
@@ -99,7 +89,7 @@ shuf_status shuf_weights_draw(const shuf_weights *weights, uint64_t seed, uint64
                               uint64_t first, size_t count, uint64_t stride, unsigned threads,
                               uint64_t *out)
 {
-    struct shuf__error *error = BEGIN(SHUF__POINTER(weights), SHUF__POINTER(out));
+    struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(weights), SHUF__POINTER(out));
     pthread_t self;
     const struct shuf__computation caller = asking(&self);
     int team;
@@ -115,7 +105,7 @@ shuf_status shuf_weights_draw(const shuf_weights *weights, uint64_t seed, uint64
 shuf_status shuf_weights_sample(const void *values, shuf_dtype type, uint64_t count, uint64_t seed,
                                 uint64_t epoch, size_t sample, uint64_t *out)
 {
-    struct shuf__error *error = BEGIN(SHUF__POINTER(values), SHUF__POINTER(out));
+    struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(values), SHUF__POINTER(out));
     const struct shuf__weight_array array = {values, type, count};
     pthread_t self;
     const struct shuf__computation caller = asking(&self);

@@ -28,6 +28,14 @@ shuf_status shuf__check_pointers(const struct shuf__argument *arguments, struct 
     return SHUF_OK;
 }
 
+struct shuf__error *shuf__begin_local(const struct shuf__argument *arguments)
+{
+    struct shuf__error *error = shuf__error_of(NULL);
+    *error = (struct shuf__error){0};
+    shuf__check_pointers(arguments, error);
+    return error;
+}
+
 static bool enter(shuf *handle)
 {
     if (shuf__handle_enter(handle, &own)) {

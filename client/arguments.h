@@ -39,6 +39,13 @@ void shuf__end_call(shuf *const *call);
 /* As above, with the message in *error. */
 shuf_status shuf__check_pointers(const struct shuf__argument *arguments, struct shuf__error *error);
 
+/* The beginning of a call without a handle: clears the message of the thread, and checks the
+ * pointers. Returns the place of the message, with the status of the check. */
+#define SHUF__BEGIN_LOCAL(...) \
+    shuf__begin_local((const struct shuf__argument[]){__VA_ARGS__, {NULL, false}})
+
+struct shuf__error *shuf__begin_local(const struct shuf__argument *arguments);
+
 /* The place for the message of a call: the handle. Without a handle, or if another thread used the
  * handle at this thread's last call, it is a variable of this thread. */
 struct shuf__error *shuf__error_of(shuf *handle);
