@@ -26,6 +26,14 @@ static const shuf_request numbers = {.kind = SHUF_NUMBERS,
                                      .numbers = {.distribution = SHUF_UNIFORM, .count = 5}};
 static const shuf_records records = {.n = 10, .record = 4};
 static uint64_t in[10], out[10];
+static const uint64_t shares[] = {1, 2};
+static const shuf_source sources[] = {{.records = 10}, {.records = 20}};
+static const shuf_stage stages[] = {{0, shares}};
+static const shuf_mixture_request mix = {
+    .sources = sources, .source_count = 2, .stages = stages, .stage_count = 1};
+static const shuf_mixed mixed = {.index = out};
+static shuf_mixture *mixture;
+static shuf_weights *weights;
 static shuf_result result;
 static shuf_shape shape;
 static size_t room;
@@ -172,6 +180,37 @@ static shuf_status taken_by_gpu(shuf_status status)
     X(shuf_cuda_fingerprint, values, INVALID, shuf_cuda_fingerprint(NULL, 8, 1, out, NULL))        \
     X(shuf_cuda_fingerprint, fingerprint, INVALID, shuf_cuda_fingerprint(in, 8, 1, NULL, NULL))    \
     X(shuf_cuda_fingerprint, stream, OK, taken_by_gpu(shuf_cuda_fingerprint(in, 8, 1, out, NULL))) \
+    X(shuf_mixture_make, request, INVALID, shuf_mixture_make(NULL, &mixture))                      \
+    X(shuf_mixture_make, mixture, INVALID, shuf_mixture_make(&mix, NULL))                          \
+    X(shuf_mixture_free, mixture, OK, (shuf_mixture_free(NULL), SHUF_OK))                          \
+    X(shuf_mixture_length, mixture, OK, (shuf_mixture_length(NULL), SHUF_OK))                      \
+    X(shuf_weights_free, weights, OK, (shuf_weights_free(NULL), SHUF_OK))                          \
+    X(shuf_mixture_fill, mixture, INVALID, shuf_mixture_fill(NULL, 0, 5, 1, 1, &mixed))            \
+    X(shuf_mixture_fill, out, INVALID, shuf_mixture_fill(mixture, 0, 5, 1, 1, NULL))               \
+    X(shuf_mixture_positions, mixture, INVALID, shuf_mixture_positions(NULL, 5, &mixed, out))      \
+    X(shuf_mixture_positions, in, INVALID, shuf_mixture_positions(mixture, 5, NULL, out))          \
+    X(shuf_mixture_positions, positions, INVALID,                                                  \
+      shuf_mixture_positions(mixture, 5, &mixed, NULL))                                            \
+    X(shuf_mixture_counts, mixture, INVALID, shuf_mixture_counts(NULL, 5, out))                    \
+    X(shuf_mixture_counts, counts, INVALID, shuf_mixture_counts(mixture, 5, NULL))                 \
+    X(shuf_mixture_exhausted, mixture, INVALID, shuf_mixture_exhausted(NULL, out))                 \
+    X(shuf_mixture_exhausted, positions, INVALID, shuf_mixture_exhausted(mixture, NULL))           \
+    X(shuf_cuda_mixture_workspace, mixture, INVALID, shuf_cuda_mixture_workspace(NULL, 5, &room))  \
+    X(shuf_cuda_mixture_workspace, bytes, INVALID, shuf_cuda_mixture_workspace(mixture, 5, NULL))  \
+    X(shuf_cuda_mixture_fill, mixture, INVALID,                                                    \
+      shuf_cuda_mixture_fill(NULL, 0, 5, out, in, 9, NULL))                                        \
+    X(shuf_cuda_mixture_fill, index, INVALID,                                                      \
+      shuf_cuda_mixture_fill(mixture, 0, 5, NULL, in, 9, NULL))                                    \
+    X(shuf_cuda_mixture_fill, workspace, OK,                                                       \
+      taken_by_gpu(shuf_cuda_mixture_fill(mixture, 0, 5, out, NULL, 0, NULL)))                     \
+    X(shuf_cuda_mixture_fill, stream, OK,                                                          \
+      taken_by_gpu(shuf_cuda_mixture_fill(mixture, 0, 5, out, in, 9, NULL)))                       \
+    X(shuf_weights_make, values, INVALID, shuf_weights_make(NULL, SHUF_U64, 2, &weights))          \
+    X(shuf_weights_make, weights, INVALID, shuf_weights_make(shares, SHUF_U64, 2, NULL))           \
+    X(shuf_weights_draw, weights, INVALID, shuf_weights_draw(NULL, 7, 0, 0, 5, 1, 1, out))         \
+    X(shuf_weights_draw, out, INVALID, shuf_weights_draw(weights, 7, 0, 0, 5, 1, 1, NULL))         \
+    X(shuf_weights_sample, values, INVALID, shuf_weights_sample(NULL, SHUF_U64, 2, 7, 0, 1, out))  \
+    X(shuf_weights_sample, out, INVALID, shuf_weights_sample(shares, SHUF_U64, 2, 7, 0, 1, NULL))  \
     X(shuf_index, handle, INVALID,                                                                 \
       shuf_index(NULL, &permutation.permutation, SHUF_FORWARD, in, 10, out))                       \
     X(shuf_index, permutation, INVALID, shuf_index(h, NULL, SHUF_FORWARD, in, 10, out))            \
@@ -231,15 +270,19 @@ static const char *message_of(const struct row *row)
 {
     if (strstr(row->function, "_shape"))
         return message;
-    const bool without_handle = strcmp(row->parameter, "handle") == 0 ||
-                                strncmp(row->function, "shuf_host_", 10) == 0 ||
-                                strncmp(row->function, "shuf_cuda_", 10) == 0;
+    static const char *const local[] = {"shuf_host_", "shuf_cuda_", "shuf_mixture_",
+                                        "shuf_weights_"};
+    bool without_handle = strcmp(row->parameter, "handle") == 0;
+    for (size_t i = 0; i < sizeof local / sizeof *local; i++)
+        without_handle |= strncmp(row->function, local[i], strlen(local[i])) == 0;
     return shuf_message(without_handle ? NULL : h);
 }
 
 static void null_arguments_are_refused(void **state)
 {
     (void)state;
+    assert_int_equal(shuf_mixture_make(&mix, &mixture), SHUF_OK);
+    assert_int_equal(shuf_weights_make(shares, SHUF_U64, 2, &weights), SHUF_OK);
     for (size_t i = 0; i < N_ROWS; i++) {
         char expected[64];
         const shuf_status status = rows[i].call();
@@ -252,6 +295,8 @@ static void null_arguments_are_refused(void **state)
             fail_msg("%s with %s NULL: %s", rows[i].function, rows[i].parameter,
                      message_of(&rows[i]));
     }
+    shuf_mixture_free(mixture);
+    shuf_weights_free(weights);
     assert_true(client_check(h, &permutation)); /* the handle still works */
 }
 

@@ -352,6 +352,53 @@ static void shares_are_exact(void **state)
     assert_true(largest > 0.9L);
 }
 
+/* The shares of all stages together, for weights that change often: stages of one block, of a few
+ * positions, and of random lengths. A rare source is read as often as any other. */
+static void stages_make_good_what_lacks(void **state)
+{
+    (void)state;
+    random_start("stages_make_good_what_lacks");
+    enum { CHANGES = 400, K = 12 };
+    static uint64_t weights[CHANGES][K];
+    static shuf_stage stage[CHANGES];
+    static shuf_source source[K];
+    for (int kind = 0; kind < 12; kind++) {
+        long double wanted[K] = {0}, largest = 0;
+        for (int s = 0; s < CHANGES; s++) {
+            const uint64_t length = kind % 3 == 0   ? 64
+                                    : kind % 3 == 1 ? 1 + random_below(4)
+                                                    : random_size(5000);
+            if (s == 0)
+                stage[0] = (shuf_stage){0, weights[0]};
+            for (int i = 0; i < K; i++) {
+                source[i].records = 1000;
+                weights[s][i] = i == 0 ? 1 : random_below(4) ? 1 + random_below(1000) : 0;
+            }
+            if (s + 1 < CHANGES)
+                stage[s + 1] = (shuf_stage){stage[s].first + length, weights[s + 1]};
+        }
+        const shuf_mixture_request request = {kind, 64, source, K, stage, CHANGES};
+        shuf_mixture *mixture;
+        expect_ok(shuf_mixture_make(&request, &mixture));
+        for (int s = 0; s + 1 < CHANGES; s++) {
+            uint64_t counts[K], sum = 0;
+            for (int i = 0; i < K; i++)
+                sum += weights[s][i];
+            for (int i = 0; i < K; i++)
+                wanted[i] +=
+                    (long double)(stage[s + 1].first - stage[s].first) * weights[s][i] / sum;
+            expect_ok(shuf_mixture_counts(mixture, stage[s + 1].first, counts));
+            for (int i = 0; i < K; i++) {
+                const long double error = fabsl(counts[i] - wanted[i]);
+                largest = error > largest ? error : largest;
+            }
+        }
+        printf("kind %d: largest error %.3Lf records\n", kind % 3, largest);
+        assert_true(largest < 1.68L);
+        shuf_mixture_free(mixture);
+    }
+}
+
 /* ---- Refusals ---- */
 
 static void expect_refusal(struct mix *mix, const char *text)
@@ -621,6 +668,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(golden_table),
         cmocka_unit_test(random_mixtures),
         cmocka_unit_test(shares_are_exact),
+        cmocka_unit_test(stages_make_good_what_lacks),
         cmocka_unit_test(bad_requests),
         cmocka_unit_test(bad_ranges),
         cmocka_unit_test(threads_share_a_mixture),

@@ -3,8 +3,8 @@
  * Mixtures of data sets by weights, computed in this process. Included by shuf.h.
  *
  * A mixture is a function of the position: it says which record of which source stands there.
- * Positions are in blocks. Each prefix of whole blocks of a stage has the exact share of each
- * source, to less than two records. Within a block the order of the sources is random. Each source
+ * Positions are in blocks. After each whole block each source has its exact share, to less than
+ * two records. Within a block the order of the sources is random. Each source
  * runs through its epochs; each epoch is a permutation of its own, uniform or windowed.
  * docs/spec.md, "Mixtures", defines every value.
  *
@@ -66,14 +66,14 @@ typedef struct shuf_mixture_request {
 typedef struct shuf_mixture shuf_mixture;
 
 /* The arrays are copied. Each source that ends begins a further stage, in which the others share
- * its weight. All stages together have at most 2^21 sources: about 2000 sources may end at
- * positions of their own. Their plan takes some 0.4 s. */
+ * its weight. All stages together have at most 2^21 sources: with k sources, at
+ * least 2^21 / k of them may end at positions of their own. Such a plan takes some 0.4 s. */
 SHUF_API shuf_status shuf_mixture_make(const shuf_mixture_request *request, shuf_mixture **mixture);
 
 /* NULL is allowed. No other thread may use the mixture any more. */
 SHUF_API void shuf_mixture_free(shuf_mixture *mixture);
 
-/* The number of positions: 2^62 if not all sources with a weight end. */
+/* The number of positions: 2^62 if not all sources of the last stage end. */
 SHUF_API uint64_t shuf_mixture_length(const shuf_mixture *mixture);
 
 /* Where a call writes, or from where it reads. Each array has one element for each position. */

@@ -33,7 +33,9 @@ constexpr uint32_t shared_most = 48 << 10;
 /* A step from a node of the tree down to a leaf. */
 struct Step {
     uint64_t weight, of_left; /* of the node; of its left child */
-    double ratio;             /* of_left / weight */
+    uint64_t part;            /* what the left child gets in addition: whole + part / weight */
+    int64_t whole;
+    double ratio, more; /* of_left / weight; part / weight */
     uint32_t is_left;
 };
 
@@ -62,18 +64,18 @@ struct Piece {
     uint64_t block;
 };
 
-/* (2 n of_left + weight) / (2 weight), rounded down, for n < 2^50: the estimate is wrong by less
- * than 2. */
+/* shuf_mixture_left() for n < 2^50: the estimate is wrong by less than 2. */
 __device__ __forceinline__ uint64_t left_of(const Step &s, uint64_t n)
 {
-    auto q = static_cast<int64_t>(static_cast<double>(n) * s.ratio);
+    auto q = static_cast<int64_t>(static_cast<double>(n) * s.ratio + s.more);
     const auto w = static_cast<int64_t>(s.weight);
-    auto rest = static_cast<int64_t>(n * s.of_left - static_cast<uint64_t>(q) * s.weight);
+    auto rest = static_cast<int64_t>(n * s.of_left + s.part - static_cast<uint64_t>(q) * s.weight);
     while (rest < 0)
         rest += w, q--;
     while (rest >= w)
         rest -= w, q++;
-    return static_cast<uint64_t>(q) + (rest >= w - rest ? 1 : 0);
+    q += s.whole + (rest >= w - rest ? 1 : 0);
+    return q < 0 ? 0 : static_cast<uint64_t>(q) < n ? static_cast<uint64_t>(q) : n;
 }
 
 __device__ __forceinline__ uint64_t share_of(const Tables &t, const Leaf &leaf, uint64_t n)
@@ -244,8 +246,10 @@ void add_path(Run &run, uint32_t leaf, Leaf *entry)
     for (uint32_t at = leaf; at != 2 * tree.leaves - 2; at = tree.node[at].parent) {
         const shuf_mixture_node &parent = tree.node[tree.node[at].parent];
         const uint64_t of_left = tree.node[parent.left].weight;
-        run.steps.push_back({parent.weight, of_left,
-                             static_cast<double>(of_left) / static_cast<double>(parent.weight),
+        const auto weight = static_cast<double>(parent.weight);
+        run.steps.push_back({parent.weight, of_left, parent.part, parent.whole,
+                             static_cast<double>(of_left) / weight,
+                             static_cast<double>(parent.part) / weight,
                              parent.left == at ? 1u : 0u});
     }
     std::reverse(run.steps.begin() + entry->step, run.steps.end());

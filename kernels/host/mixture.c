@@ -64,9 +64,8 @@ static struct share left_share(const shuf_mixture_tree *tree, uint32_t number,
                                const struct share *share)
 {
     const shuf_mixture_node *node = &tree->node[number];
-    const uint64_t of_left = tree->node[node->left].weight;
-    const uint64_t from = shuf_mixture_left(node->weight, of_left, share->from);
-    const uint64_t end = shuf_mixture_left(node->weight, of_left, share->from + share->count);
+    const uint64_t from = shuf_mixture_left(tree, node, share->from);
+    const uint64_t end = shuf_mixture_left(tree, node, share->from + share->count);
     return (struct share){from, end - from, share->slot};
 }
 

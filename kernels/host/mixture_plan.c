@@ -74,10 +74,14 @@ static shuf_status set_sources(struct shuf__mixture *m, uint64_t seed,
 
 /* ---- Stages ---- */
 
+#define LACK (INT64_C(1) << 32) /* the unit of what a source lacks */
+
 /* The state of the planning. */
 struct planning {
     struct shuf__mixture *m;
     uint64_t *drawn; /* records of each source before the next stage */
+    int64_t *lacks;  /* of each source then: its exact share less `drawn`, in records / 2^32 */
+    int64_t *nodes;  /* room for the lacks of a tree */
     struct leaf {
         uint64_t weight;
         uint32_t number;
@@ -151,6 +155,9 @@ static shuf_status plant(struct planning *planning, struct shuf__stage *stage, u
         sorted[leaf] = planning->leaves[leaf].number;
     shuf_mixture_plant(&stage->tree, sorted);
     free(sorted);
+    for (leaf = 0; leaf < leaves; leaf++)
+        planning->nodes[leaf] = planning->lacks[stage->source[leaf]];
+    shuf_mixture_carry(&stage->tree, planning->nodes);
     return SHUF_OK;
 }
 
@@ -164,6 +171,18 @@ static uint64_t stage_length(const struct shuf__mixture *m, const struct shuf__s
             most = shuf_mixture_reach(&stage->tree, leaf, left + 1) - 1;
     }
     return most;
+}
+
+/* Adds the draws of a source in a stage, and what they differ from its exact share. */
+static void end_source(struct planning *planning, const struct shuf__stage *stage, uint32_t leaf)
+{
+    const uint64_t draws = shuf_mixture_share(&stage->tree, leaf, stage->length);
+    const uint64_t all = stage->tree.node[2 * stage->tree.leaves - 2].weight;
+    const shuf__u128 share = (shuf__u128)stage->length * stage->tree.node[leaf].weight;
+    const uint64_t whole = (uint64_t)(share / all), rest = (uint64_t)(share % all);
+    planning->drawn[stage->source[leaf]] += draws;
+    planning->lacks[stage->source[leaf]] +=
+        (int64_t)(whole - draws) * LACK + (int64_t)(((shuf__u128)rest << 32) / all);
 }
 
 /* The blocks of the stages that are there. */
@@ -204,8 +223,7 @@ static shuf_status add_stage(struct planning *planning, uint64_t first, uint64_t
     m->stage_count++;
     m->length = first + stage->length;
     for (uint32_t leaf = 0; leaf < leaves; leaf++)
-        planning->drawn[stage->source[leaf]] +=
-            shuf_mixture_share(&stage->tree, leaf, stage->length);
+        end_source(planning, stage, leaf);
     return SHUF_OK;
 }
 
@@ -295,12 +313,16 @@ static shuf_status make_stages(struct shuf__mixture *m, const struct shuf__weigh
         return error->status;
     planning.drawn = calloc(m->source_count, sizeof *planning.drawn);
     planning.leaves = malloc(m->source_count * sizeof *planning.leaves);
-    if (!planning.drawn || !planning.leaves)
+    planning.lacks = calloc(m->source_count, sizeof *planning.lacks);
+    planning.nodes = calloc(2 * (size_t)m->source_count, sizeof *planning.nodes);
+    if (!planning.drawn || !planning.leaves || !planning.lacks || !planning.nodes)
         no_memory(error);
     else if (!plan(&planning, stages, count, error))
         list_stages(m, planning.all_leaves, error);
     free(planning.drawn);
     free(planning.leaves);
+    free(planning.lacks);
+    free(planning.nodes);
     return error->status;
 }
 

@@ -177,8 +177,7 @@ static void share_out(const shuf_mixture_tree *tree, uint64_t *share)
 {
     for (uint32_t at = 2 * tree->leaves - 1; at-- > tree->leaves;) {
         const shuf_mixture_node *node = &tree->node[at];
-        const uint64_t of_left = tree->node[node->left].weight;
-        share[node->left] = shuf_mixture_left(node->weight, of_left, share[at]);
+        share[node->left] = shuf_mixture_left(tree, node, share[at]);
         share[node->right] = share[at] - share[node->left];
     }
 }

@@ -295,13 +295,20 @@ def mixture_tree(weights):
     return nodes[0][2]
 
 
-def mixture_shares(tree, n, shares):
+def mixture_lack(tree, lacks):
+    """What the sources of a tree lack together."""
+    return sum(mixture_lack(child, lacks) for child in tree[2:]) if isinstance(tree, tuple) else lacks[tree]
+
+
+def mixture_shares(tree, n, lacks, shares):
     """Adds source: draws to a dictionary whose order is that of the slots."""
     if isinstance(tree, tuple):
         v, u, left, right = tree
-        share = (2 * n * v + v + u) // (2 * (v + u))
-        mixture_shares(left, share, shares)
-        mixture_shares(right, n - share, shares)
+        w = v + u
+        carry = (mixture_lack(left, lacks) * w - mixture_lack(tree, lacks) * v) >> 32
+        share = min(n, max(0, (2 * (n * v + carry) + w) // (2 * w)))
+        mixture_shares(left, share, lacks, shares)
+        mixture_shares(right, n - share, lacks, shares)
     else:
         shares[tree] = n
     return shares
@@ -312,7 +319,8 @@ class Mixture:
 
     def __init__(self, sources, stages, block, seed):
         self.sources, self.seed, self.block, self.stages = sources, seed, block, []
-        drawn, ends, begin = [0] * len(sources), [first for first, _ in stages[1:]] + [1 << 62], 0
+        drawn, lacks = [0] * len(sources), [0] * len(sources)
+        ends, begin = [first for first, _ in stages[1:]] + [1 << 62], 0
         for (_, weights), end in zip(stages, ends):
             while begin < end:
                 active = [
@@ -322,21 +330,23 @@ class Mixture:
                 if not active:
                     break
                 tree = mixture_tree(active)
-                length = self.length_of(tree, drawn, end - begin)
+                length = self.length_of(tree, drawn, lacks, end - begin)
                 blocks = sum(-(-stage[1] // block) for stage in self.stages)
-                self.stages.append((begin, length, tree, list(drawn), blocks))
-                for i, count in mixture_shares(tree, length, {}).items():
+                self.stages.append((begin, length, tree, list(drawn), list(lacks), blocks))
+                weight = sum(w for _, w in active)
+                for i, count in mixture_shares(tree, length, self.stages[-1][4], {}).items():
                     drawn[i] += count
+                    lacks[i] += (length * weights[i] << 32) // weight - (count << 32)
                 begin += length
         self.length = begin
 
-    def length_of(self, tree, drawn, most):
+    def length_of(self, tree, drawn, lacks, most):
         """By halving: the most positions with which no source passes its end."""
 
         def fits(n):
             return all(
                 self.sources[i][1] is None or drawn[i] + count <= self.sources[i][0] * self.sources[i][1]
-                for i, count in mixture_shares(tree, n, {}).items()
+                for i, count in mixture_shares(tree, n, lacks, {}).items()
             )
 
         low, high = 0, most
@@ -346,12 +356,12 @@ class Mixture:
         return low
 
     def place(self, position):
-        begin, length, tree, drawn, blocks = [s for s in self.stages if s[0] <= position][-1]
+        begin, length, tree, drawn, lacks, blocks = [s for s in self.stages if s[0] <= position][-1]
         inside = position - begin
         first = inside - inside % self.block
         slots = min(self.block, length - first)
         order = [int(slot) for slot in primefold(slots, mixture_key(self.seed, 0, 1), blocks + first // self.block)]
-        before, after = mixture_shares(tree, first, {}), mixture_shares(tree, first + slots, {})
+        before, after = (mixture_shares(tree, n, lacks, {}) for n in (first, first + slots))
         owner = [source for source in before for _ in range(after[source] - before[source])]
         source = owner[order[inside - first]]
         rank = sum(owner[slot] == source for slot in order[: inside - first])

@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: MIT
 """A real shufd for the tests, on a socket of its own."""
 
-import contextlib
 import gc
 import importlib.util
 import os
 import pathlib
-import random
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -53,16 +50,6 @@ def skip_fork_under_asan():
     thread of its parent holds, and wait for ever."""
     if "asan" in os.environ.get("LD_PRELOAD", ""):
         pytest.skip("under AddressSanitizer the child of a process with threads can wait for ever")
-
-
-def free_port():
-    """A port of TCP for a server that starts a little later. The kernel gives ports from 32768 on to anybody who asks
-    for any port, also in between."""
-    while True:
-        port = random.SystemRandom().randrange(20000, 32000)
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("", port))
-            return port
 
 
 class Daemon:

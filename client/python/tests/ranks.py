@@ -15,7 +15,7 @@ import torch.distributed as dist
 
 import shufd
 import shufd.torch
-from conftest import free_port
+from ports import free_port
 from shufd import _agreement, _global_shuffle, _move, _moves, _process_group, _store_gather
 
 _groups = {}  # of the first ranks, by their number

@@ -15,7 +15,8 @@ if not torch.cuda.is_available() or torch.cuda.device_count() < 2:
     pytest.skip("needs two GPUs", allow_module_level=True)
 
 import shufd
-from conftest import Daemon, await_value, free_port
+from conftest import Daemon, await_value
+from ports import free_port
 
 CASES = pathlib.Path(__file__).parent / "nccl_cases.py"
 FAULT = pathlib.Path(__file__).parent / "nccl_fault.py"

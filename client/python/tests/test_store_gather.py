@@ -17,7 +17,7 @@ dist = torch.distributed
 if not dist.is_available():
     pytest.skip("this torch has no distributed package", allow_module_level=True)
 
-from conftest import free_port
+from ports import free_port
 from shufd import _errors, _process_group, _store_gather
 
 WORLD, WAIT_S = 4, 60

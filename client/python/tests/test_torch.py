@@ -19,7 +19,8 @@ torch = pytest.importorskip("torch")
 
 import shufd
 import shufd.torch
-from conftest import LAUNCHERS, Daemon, await_value, free_port, lease_count, skip_fork_under_asan
+from conftest import LAUNCHERS, Daemon, await_value, lease_count, skip_fork_under_asan
+from ports import free_port
 from shufd import _verify
 
 TorchSampler = torch.utils.data.distributed.DistributedSampler

@@ -27,6 +27,7 @@
 
 #ifdef __SIZEOF_INT128__ /* ISO C has no such type; __extension__ silences -Wpedantic */
 __extension__ typedef unsigned __int128 shuf__u128;
+__extension__ typedef __int128 shuf__i128;
 #endif
 
 #endif

@@ -178,7 +178,8 @@ def randperm(
     dtype        "u32" (n <= 2^32) or i64 and u64, which need jax_enable_x64; by default the smaller one that holds n - 1
     algorithm    "primefold", "philox24" or "lcg". On a GPU the last two need a workspace, for each element of a batch
 
-    Works eagerly, under jit and vmap, and beside grad, on each platform of JAX. Errors: Invalid; for traced numbers out of
+    Works eagerly, under jit and vmap, and beside grad, on each platform of JAX. A traced epoch or stream below 0 is that number +
+    2^64. Errors: Invalid; for traced numbers out of
     range, a ValueError or RuntimeError of JAX when the program runs.
     """
     request = _request.permutation(n, 0, None, 0, None, _request._NO_SHARD, _request._NO_PART, dtype, algorithm)

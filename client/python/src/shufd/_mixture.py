@@ -105,8 +105,8 @@ def whole_weights(name: str, weights: Any, count: int) -> tuple[int, ...]:
 
 
 def tempered(sizes: Sequence[int], alpha: float) -> list[int]:
-    """Weights in proportion to size ** alpha, to nine digits: alpha = 1 reads each source equally often, 0 gives all
-    sources equal shares, 0.3 to 0.7 is usual for languages of different size (temperature 1 / alpha)."""
+    """Weights in proportion to size ** alpha, to 10^-9 of the largest: alpha = 1 reads each source equally often (None instead
+    of weights does so exactly), 0 gives all sources equal shares, 0.3 to 0.7 is usual for languages of different size (temperature 1 / alpha)."""
     exponent = real("alpha", alpha)
     if not 0 <= exponent <= 1:
         raise Invalid(f"alpha: {shown(alpha)}: expected 0 to 1")
@@ -132,15 +132,15 @@ class Mixture:
              a sum of 2^61 or more are rounded to parts of 2^60, and must be at least 2^-30 of the sum. None: the sizes
     seed     as in permute()
     epochs   a source ends after so many epochs: a number, or one for each source; None: never. The others share its
-             weight. About 2000 sources may end at positions of their own
+             weight. With k sources, at least 2^21 / k of them may end at positions of their own
     chunk, window
              sources in windowed orders (permute()): both numbers, or both lists with one element for each source
     stages   [(position, weights), ...]: other weights from these positions on, which ascend. What a source has read
              stays read; a source of weight 0 rests
-    block    each prefix of whole blocks of a stage has the exact share of each source, to less than two records; inside a
-             block the order is random. At least the number of sources, at most 2^20
+    block    after each whole block each source has its exact share, to less than two records; inside a block the order is
+             random. At least the number of sources, at most 2^20
     length   the number of positions. "first_exhausted": until each record of one source was there; "all_exhausted":
-             of all sources. None: until all sources end, or without end
+             of all sources. None: until all sources of the last stage end, or without end
 
     mixture[i] is an index of the sources one after the other, as torch.utils.data.ConcatDataset and
     datasets.concatenate_datasets count them; `offsets` are the first indices of the sources. mixture[a:b:c] is an int64

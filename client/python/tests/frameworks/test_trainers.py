@@ -9,7 +9,8 @@ import tempfile
 
 import pytest
 
-from conftest import free_port, skip_without
+from conftest import skip_without
+from ports import free_port
 
 skip_without("accelerate", "lightning", "torch", "transformers")
 
