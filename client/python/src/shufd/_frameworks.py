@@ -145,12 +145,13 @@ def is_saved_with_iterator() -> bool:
     return str(_caller().f_globals.get("__name__")).startswith("torchdata.stateful_dataloader.")
 
 
-def least_batch() -> int:
-    """The size of the smallest batch of the StatefulDataLoader that loads the caller, and drops a smaller one; or 1."""
+def least_batch(sampler: Any) -> int:
+    """The size of the smallest batch of the StatefulDataLoader that loads this sampler, and drops a smaller one; or 1. The
+    indices of a sampler in another one need not be those of the batches."""
     for frame in _frames():
         if frame.f_globals.get("__name__") == _BATCHES and frame.f_code.co_name == "load_state_dict":
             batches = frame.f_locals["self"]
-            return int(batches.batch_size) if batches.drop_last else 1
+            return int(batches.batch_size) if batches.drop_last and batches.sampler is sampler else 1
     return 1
 
 

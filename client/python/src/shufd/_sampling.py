@@ -63,6 +63,7 @@ class Resumable:
         self._is_loaded = False  # load_state_dict() has selected the place of the next iteration
         self._counted: int | None = None  # by a framework that sets the epoch by itself: its number of this epoch
         self._shift = 0  # from such numbers to epochs
+        self._number_of_node: int | None = None  # of the last set_epoch(), if a node of torchdata called it
         self._is_counted_by_node = False  # torchdata's wrapper has loaded the place, and selects the next epoch itself
         self._is_set_by_node = False  # such a wrapper has called set_epoch() last
         self._selected: int | None = None  # by the last set_epoch() of the job
@@ -96,6 +97,7 @@ class Resumable:
         epoch = u64("epoch", epoch)
         is_counted = _frameworks.sets_epoch_by_itself()
         is_of_node = not is_counted and _frameworks.node_that_resets(loads=False) is not None
+        self._number_of_node = epoch if is_of_node else None
         if is_counted or is_of_node:
             is_selected = self._is_selected_by_job(is_of_node)
             if is_selected:
@@ -342,9 +344,10 @@ class Resumable:
         except _errors.Invalid:
             self._n = kept
             raise
-        node = _frameworks.node_that_resets(loads=True)
+        node, is_of_job = _frameworks.node_that_resets(loads=True), not _frameworks.is_called_by_torchdata()
+        is_selected = self._is_set and self._epoch == epoch
         self._begun, self._selected = [], None
-        if not _frameworks.is_called_by_torchdata():  # whose iterators load places of their own
+        if is_of_job:  # torchdata's iterators load places of their own
             self._unchoose_place()
         if self._counted is not None:  # the number of a framework selects nothing
             following = (epoch + self._is_end(position)) % 2**64
@@ -359,11 +362,15 @@ class Resumable:
             self._is_counted_by_node = node is not None
         if hasattr(node, "epoch"):
             self._shift = epoch - node.epoch
+        elif is_of_job and self._number_of_node is not None:
+            self._shift = self.epoch - self._number_of_node
+        if is_selected and not is_of_job and self._is_end(self._resume or 0):
+            self._is_set = True  # an empty rest of the epoch that the job has selected
 
     def _rounded(self, state: Any, least: int = 1) -> Any:
         """A state with fewer than `least` indices left, which make no batch, is at the end of its epoch."""
         position = state.get("position") if isinstance(state, Mapping) else None
-        least = 1 if iterates_itself(self) else max(least, _frameworks.least_batch())
+        least = 1 if iterates_itself(self) else max(least, _frameworks.least_batch(self))
         if least > 1 and isinstance(position, int) and position > 0:
             kept, self._n = self._n, len(self._data)
             share, self._n = self._share(position), kept

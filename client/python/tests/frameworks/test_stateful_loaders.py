@@ -464,3 +464,79 @@ def test_states_of_groups(client, workers):
         loader = make()
         loader.load_state_dict(state)
         assert head + [i for batch in loader for i in batch.tolist()] == whole
+
+
+class Bucket(Wrapper):
+    """Keeps six indices, and hands on the smallest of them."""
+
+    def __init__(self, inner):
+        super().__init__(inner)
+        self.kept = []
+
+    def __iter__(self):
+        for index in self.inner:
+            self.kept.append(index)
+            if len(self.kept) > 6:
+                yield self.kept.pop(self.kept.index(min(self.kept)))
+        while self.kept:
+            yield self.kept.pop(self.kept.index(min(self.kept)))
+
+    def state_dict(self):
+        return {**super().state_dict(), "kept": list(self.kept)}
+
+    def load_state_dict(self, state):
+        super().load_state_dict(state)
+        self.kept = list(state["kept"])
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("stop", range(1, 6))
+def test_a_sampler_inside_another_keeps_its_rest(drop_last, stop):
+    def make():
+        sampler = shufd.torch.RandomSampler(range(24), seed=7)
+        return sampler, StatefulDataLoader(range(24), batch_size=4, sampler=Bucket(sampler), drop_last=drop_last)
+
+    sampler, loader = make()
+    sampler.set_epoch(0)
+    batches = iter(loader)
+    for _ in range(stop):
+        next(batches)
+    state = copy.deepcopy(loader.state_dict())
+    right = [batch.tolist() for batch in batches]
+    sampler, loader = make()
+    loader.load_state_dict(state)
+    sampler.set_epoch(0)
+    assert [batch.tolist() for batch in loader] == right
+
+
+@pytest.mark.parametrize("wrap", [lambda sampler: sampler, Wrapper])
+def test_the_saved_epoch_is_empty_at_its_end(wrap):
+    def make():
+        sampler = shufd.torch.DistributedSampler(range(12), 1, 0, seed=7)
+        return sampler, StatefulDataLoader(range(12), batch_size=4, sampler=wrap(sampler))
+
+    sampler, loader = make()
+    sampler.set_epoch(0)
+    for _ in loader:
+        state = loader.state_dict()  # the last one: in the last step
+    sampler, loader = make()
+    loader.load_state_dict(state)
+    orders = list(epochs_of(sampler, loader, range(3), True))
+    assert orders == [[], *(shufd.local.permute(12, 7, epoch).tolist() for epoch in (1, 2))]
+
+
+@pytest.mark.parametrize("asks", [False, True])
+@pytest.mark.parametrize("position", [8, 12])
+def test_a_node_with_an_iterator_counts_from_the_place_that_the_job_loads(asks, position):
+    import torchdata.nodes as nodes
+
+    sampler = shufd.torch.DistributedSampler(range(12), 1, 0, seed=7)
+    loader = nodes.Loader(nodes.SamplerWrapper(sampler))
+    state = {**sampler.state_dict(), "epoch": 3, "position": position}
+    if asks:
+        loader.state_dict()  # makes an iterator
+    sampler.load_state_dict(state)
+    first = 3 if position == 8 else 4
+    orders = [shufd.local.permute(12, 7, first + i).tolist() for i in range(3)]
+    orders[0] = orders[0][position % 12 :]
+    assert [[*loader] for _ in range(3)] == orders
