@@ -6,7 +6,7 @@
 
 The records lie in chunks of S neighbours, sorted by 100 classes. For each order:
 
-    chunks ahead  different chunks in the next 10 000 records, on average over the epoch
+    chunks ahead  different chunks in the next 10 000 records, on average over 300 random positions
     open          most chunks that a reader has open, from the first to the last record of each
     apart         how far neighbours of a chunk are apart in the order, in parts of n (1/3 if all places are equally likely)
     entropy       bits in the classes of a batch of 256 records, on average; log2(100) = 6.64 at most
@@ -53,7 +53,8 @@ def entropy(labels):
 def row(name, order, chunk):
     n = len(order)
     chunks, labels = order // chunk, order * CLASSES // n
-    ahead = np.mean([len(np.unique(chunks[i : i + AHEAD])) for i in range(0, n - AHEAD + 1, AHEAD)])
+    begins = np.random.default_rng(11).integers(n - AHEAD + 1, size=300)
+    ahead = np.mean([len(np.unique(chunks[i : i + AHEAD])) for i in begins])
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)
     inside = np.arange(n - 1)[(np.arange(n - 1) + 1) % chunk != 0]
