@@ -6,6 +6,7 @@
 #include "arguments.h"
 #include "cpu/cpu.h"
 #include "cuda_library.h"
+#include "host/cancelled.h"
 #include "host/host.h"
 #include "host/look_up.h"
 #include "host/shuffle.h"
@@ -84,11 +85,6 @@ static shuf_status check_alignment(const void *out, unsigned width, struct shuf_
                : shuf__fail(error, SHUF_INVALID, "out %p: expected a multiple of %u", out, width);
 }
 
-static shuf_status fail_interrupted(struct shuf__error *error)
-{
-    return shuf__fail(error, SHUF_CANCELLED, "the function of shuf_set_interrupt() ended the call");
-}
-
 /* What a computation asks while it runs. `self` is the calling thread. */
 static struct shuf__computation computation_of(const struct shuf__request *request, pthread_t *self)
 {
@@ -127,7 +123,7 @@ static shuf_status compute(const struct shuf__request *request, const struct shu
     computation.input = in;
     computation.workspace = workspace.memory ? &workspace : NULL;
     if (!shuf__cpu_compute(simd, team, &computation, out))
-        fail_interrupted(error);
+        shuf__fail_cancelled(error);
     shuf__host_free(&workspace);
     return error->status;
 }
@@ -183,7 +179,7 @@ shuf_status shuf_host_index(const shuf_permutation *permutation, shuf_direction 
     if (at != out && count)
         memcpy(out, at, count * sizeof *out);
     return shuf__host_look_up(simd, team, &computation, out, count, error) == SHUF_CANCELLED
-               ? fail_interrupted(error)
+               ? shuf__fail_cancelled(error)
                : error->status;
 }
 
@@ -200,7 +196,7 @@ static shuf_status add_up(const struct shuf__simd_ops *simd, int team, const cha
         *fingerprint +=
             shuf__host_fingerprint(simd, team, values + first * width, width, part, first);
         if (shuf__has_interrupt() && shuf__is_caller_interrupted(&self))
-            return fail_interrupted(error);
+            return shuf__fail_cancelled(error);
     }
     return SHUF_OK;
 }

@@ -4,6 +4,7 @@
  */
 #include "arguments.h"
 #include "cuda_library.h"
+#include "host/cancelled.h"
 #include "host/mixture.h"
 #include "interrupt.h"
 #include "team.h"
@@ -184,8 +185,7 @@ shuf_status shuf_mixture_positions(const shuf_mixture *mixture, size_t count, co
     for (size_t i = 0; i < count; i++) {
         const struct shuf__place place = {in->epoch[i], in->record[i], in->source[i]};
         if (i % ASKED == 0 && shuf__is_interrupted(0))
-            return shuf__fail(error, SHUF_CANCELLED,
-                              "the function of shuf_set_interrupt() ended the call");
+            return shuf__fail_cancelled(error);
         if (check_place(&mixture->plan, &place, i, error))
             return error->status;
         positions[i] = shuf__mixture_position(&mixture->plan, &place);

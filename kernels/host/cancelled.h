@@ -20,4 +20,10 @@ static inline bool shuf__is_cancelled(const struct shuf__computation *computatio
     return atomic_load(cancelled);
 }
 
+/* Fails with SHUF_CANCELLED, for a computation in the process of the caller. */
+static inline shuf_status shuf__fail_cancelled(struct shuf__error *error)
+{
+    return shuf__fail(error, SHUF_CANCELLED, "the function of shuf_set_interrupt() ended the call");
+}
+
 #endif

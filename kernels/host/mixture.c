@@ -234,8 +234,7 @@ struct draw {
     uint64_t number;
 };
 
-/* The last stage of a source that begins with at most `number` draws of it. The source has stages.
- */
+/* The last stage that begins with at most `number` draws of a source, which has stages. */
 static const struct shuf__stage *stage_of_draw(const struct shuf__mixture *m, uint32_t source,
                                                uint64_t number, uint32_t *leaf)
 {

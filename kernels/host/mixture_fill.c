@@ -131,8 +131,5 @@ shuf_status shuf__mixture_fill(const struct shuf__mixture *m, struct shuf__mixtu
     }
     if (atomic_load(&run.failed))
         return shuf__fail(error, SHUF_NO_MEMORY, "mixture: no memory to read it");
-    return atomic_load(&run.cancelled)
-               ? shuf__fail(error, SHUF_CANCELLED,
-                            "the function of shuf_set_interrupt() ended the call")
-               : SHUF_OK;
+    return atomic_load(&run.cancelled) ? shuf__fail_cancelled(error) : SHUF_OK;
 }

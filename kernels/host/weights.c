@@ -10,6 +10,8 @@
 
 #include "host/host.h"
 
+#include "host/cancelled.h"
+
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -22,11 +24,6 @@ static bool is_cancelled(const struct shuf__computation *computation, uint64_t i
 {
     return i % PART == 0 && computation->cancelled &&
            computation->cancelled(computation->cancel_context);
-}
-
-static shuf_status fail_cancelled(struct shuf__error *error)
-{
-    return shuf__fail(error, SHUF_CANCELLED, "the function of shuf_set_interrupt() ended the call");
 }
 
 /* ---- Weights ---- */
@@ -54,7 +51,7 @@ shuf_status shuf__weights_check(const struct shuf__weight_array *weights,
     *top = INT_MIN;
     for (uint64_t i = 0; i < weights->count; i++) {
         if (is_cancelled(computation, i))
-            return fail_cancelled(error);
+            return shuf__fail_cancelled(error);
         const double value = weights->type == SHUF_U64 ? 0.0 : real_weight(weights, i);
         if (!(value >= 0.0 && value < INFINITY))
             return shuf__fail(error, SHUF_INVALID,
@@ -169,7 +166,7 @@ static shuf_status build(struct build *b, struct shuf__error *error)
     if (shuf__weights_check(b->weights, b->computation, &b->top, error))
         return error->status;
     return add(b, &sum) && round_weights(b, sum) && fill_columns(b) ? SHUF_OK
-                                                                    : fail_cancelled(error);
+                                                                    : shuf__fail_cancelled(error);
 }
 
 shuf_status shuf__weight_table_make(struct shuf__weight_table *table,

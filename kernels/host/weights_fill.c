@@ -103,8 +103,5 @@ shuf_status shuf__weighted_fill(const struct shuf__weighted *draws, int threads,
 #pragma omp parallel num_threads(threads)
         draw_parts(&run);
     }
-    return atomic_load(&run.cancelled)
-               ? shuf__fail(error, SHUF_CANCELLED,
-                            "the function of shuf_set_interrupt() ended the call")
-               : SHUF_OK;
+    return atomic_load(&run.cancelled) ? shuf__fail_cancelled(error) : SHUF_OK;
 }

@@ -8,6 +8,8 @@
  */
 #include "host/weights.h"
 
+#include "host/cancelled.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,7 +197,7 @@ shuf_status shuf__weighted_sample(const struct shuf__weight_array *weights, uint
     if (add_all(&s, computation))
         finish(&s, out, error);
     else
-        shuf__fail(error, SHUF_CANCELLED, "the function of shuf_set_interrupt() ended the call");
+        shuf__fail_cancelled(error);
     free(s.item);
     return error->status;
 }

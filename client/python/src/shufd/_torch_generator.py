@@ -59,8 +59,7 @@ class Generator:
     each need their own, from spawn(), and new ones in each epoch. torch.utils.checkpoint calls a function twice, and a
     generator gives it other numbers the second time, so gradients are wrong: draw outside. torch.compile ends a graph at each
     call. torch.jit.trace(), torch.export() and the capture of a CUDA graph fail; torch.fx.symbolic_trace() keeps the drawn
-    numbers as constants: there, and in a checkpoint, use
-    the functions of shufd.torch with a seed and an offset.
+    numbers as constants: there, and in a checkpoint, use the functions of shufd.torch with a seed and an offset.
     """
 
     __slots__ = ("_place",)
