@@ -153,8 +153,8 @@ static void replies_keep_request_order(void **state)
     wire_close(w);
 }
 
-/* A job that never ends blocks the engine. Few look-ups are still served at once, of windowed orders
- * very few. Many wait in the queue until their client leaves. */
+/* A job that never ends blocks the engine. Few look-ups are still served at once, of windowed
+ * orders very few. Many wait in the queue until their client leaves. */
 static void look_ups_beside_an_endless_job(void **state)
 {
     (void)state;

@@ -17,8 +17,8 @@
 #include <string.h>
 
 /* The most look-ups that the loop's thread does itself. They take 30 us, or 100 us if the prime is
- * hard to find. So with several users they may take longer than shuf__ready_turn_ns(). In a windowed
- * order each look-up finds a prime, which takes up to 30 us. */
+ * hard to find. So with several users they may take longer than shuf__ready_turn_ns(). In a
+ * windowed order each look-up finds a prime, which takes up to 30 us. */
 enum { ON_LOOP = 1024, ON_LOOP_WINDOWED = 4 };
 
 struct look_up_job {
