@@ -150,12 +150,12 @@ double *shuf__order_sum(const struct shuf__order_run *run, const struct shuf__su
 
 enum { DETAIL = sizeof((struct shuf__finding *)NULL)->detail };
 
-#define FORMAT(text)                             \
-    do {                                         \
-        va_list args;                            \
-        va_start(args, detail);                  \
-        vsnprintf(text, DETAIL, detail, args);   \
-        va_end(args);                            \
+#define FORMAT(text)                           \
+    do {                                       \
+        va_list args;                          \
+        va_start(args, detail);                \
+        vsnprintf(text, DETAIL, detail, args); \
+        va_end(args);                          \
     } while (0)
 
 void shuf__order_find_counts(const struct shuf__order_run *run, uint32_t n, const double *count,

@@ -37,42 +37,47 @@ enum fault {
 };
 
 const struct shuf__fault shuf__faults[] = {
-    {"windows-shared", "windowed", "the windows of an epoch have one order", "windows", "rows, agreements",
-     WINDOWS_SHARED},
-    {"windows-without-epoch", "windowed", "a window has the same order in each epoch", "window 1", "rows",
-     WINDOWS_WITHOUT_EPOCH},
-    {"windows-by-chunk-key", "windowed", "windows and chunks have one key", "chunks, window", "rows",
-     WINDOWS_BY_CHUNK_KEY},
-    {"windows-leak", "windowed", "windows exchange a record", "membership", "windows", WINDOWS_LEAK},
-    {"chunks-without-epoch", "windowed", "the chunks have the same order in each epoch", "chunks", "places",
-     CHUNKS_WITHOUT_EPOCH},
-    {"chunks-rotated", "windowed", "the chunks are rotated, not shuffled", "distances", "two windows",
-     CHUNKS_ROTATED},
+    {"windows-shared", "windowed", "the windows of an epoch have one order", "windows",
+     "rows, agreements", WINDOWS_SHARED},
+    {"windows-without-epoch", "windowed", "a window has the same order in each epoch", "window 1",
+     "rows", WINDOWS_WITHOUT_EPOCH},
+    {"windows-by-chunk-key", "windowed", "windows and chunks have one key", "chunks, window",
+     "rows", WINDOWS_BY_CHUNK_KEY},
+    {"windows-leak", "windowed", "windows exchange a record", "membership", "windows",
+     WINDOWS_LEAK},
+    {"chunks-without-epoch", "windowed", "the chunks have the same order in each epoch", "chunks",
+     "places", CHUNKS_WITHOUT_EPOCH},
+    {"chunks-rotated", "windowed", "the chunks are rotated, not shuffled", "distances",
+     "two windows", CHUNKS_ROTATED},
     {"chunks-short-last", "windowed", "the short chunk is the last one", "short chunk", "slot",
      CHUNKS_SHORT_LAST},
     {"blocks-shared", "mixture", "the blocks of a mixture have one arrangement", "block", "places",
      BLOCKS_SHARED},
-    {"blocks-rotated", "mixture", "a block is a rotated fixed arrangement", "block", "pairs 1 apart",
-     BLOCKS_ROTATED},
-    {"blocks-independent", "mixture", "each position draws its source for itself", "shares", "one stage",
-     BLOCKS_INDEPENDENT},
-    {"blocks-without-seed", "mixture", "two seeds have the same arrangements", "block", "agreements, seeds",
-     BLOCKS_WITHOUT_SEED},
-    {"blocks-by-source-key", "mixture", "blocks and the first source have one key", "block, source", "rows",
-     BLOCKS_BY_SOURCE_KEY},
-    {"epochs-repeated", "mixture", "a source repeats its first epoch", "source", "places", EPOCHS_REPEATED},
-    {"sources-shared", "mixture", "sources have one key", "two sources", "rows, agreements", SOURCES_SHARED},
-    {"draws-float", "weighted", "an alias table with one f32 number a draw", "draws", "by octaves, half", DRAWS_FLOAT},
+    {"blocks-rotated", "mixture", "a block is a rotated fixed arrangement", "block",
+     "pairs 1 apart", BLOCKS_ROTATED},
+    {"blocks-independent", "mixture", "each position draws its source for itself", "shares",
+     "one stage", BLOCKS_INDEPENDENT},
+    {"blocks-without-seed", "mixture", "two seeds have the same arrangements", "block",
+     "agreements, seeds", BLOCKS_WITHOUT_SEED},
+    {"blocks-by-source-key", "mixture", "blocks and the first source have one key", "block, source",
+     "rows", BLOCKS_BY_SOURCE_KEY},
+    {"epochs-repeated", "mixture", "a source repeats its first epoch", "source", "places",
+     EPOCHS_REPEATED},
+    {"sources-shared", "mixture", "sources have one key", "two sources", "rows, agreements",
+     SOURCES_SHARED},
+    {"draws-float", "weighted", "an alias table with one f32 number a draw", "draws",
+     "by octaves, half", DRAWS_FLOAT},
     {"draws-twice", "weighted", "two neighbours are one draw", "draws 1 apart", "", DRAWS_TWICE},
     {"draws-without-epoch", "weighted", "the epochs have the same draws", "draws, epochs", "",
      DRAWS_WITHOUT_EPOCH},
-    {"draws-near-seeds", "weighted", "two seeds have the same draws", "draws, seeds", "", DRAWS_NEAR_SEEDS},
+    {"draws-near-seeds", "weighted", "two seeds have the same draws", "draws, seeds", "",
+     DRAWS_NEAR_SEEDS},
     {"draws-without-stride", "weighted", "each rank has neighbouring draws", "strides", "equal",
      DRAWS_WITHOUT_STRIDE},
-    {"samples-product", "weighted", "the largest products of weight and uniform number", "sample", "3 of 6",
-     SAMPLES_PRODUCT},
-    {"samples-first-only", "weighted", "after the first draw, all indices are equal", "sample", "3 of 6",
-     SAMPLES_FIRST_ONLY},
+    {"samples-product", "weighted", "the largest products of weight and uniform number", "sample",
+     "3 of 6", SAMPLES_PRODUCT},
+    {"samples-first-only", "weighted", "after the first draw, all indices are equal", "sample",
+     "3 of 6", SAMPLES_FIRST_ONLY},
     {"samples-without-epoch", "weighted", "the epochs have the same sample", "sample", "two epochs",
      SAMPLES_WITHOUT_EPOCH},
     {0},
@@ -156,7 +161,8 @@ static void broken_windows(enum fault fault, const shuf_windows *sizes, uint64_t
     order_chunks(fault, sizes, of_chunks, chunk);
     for (uint64_t j = 0; j < sizes->windows; j++, first += count) {
         const uint64_t slot = j * sizes->window, left = sizes->chunks - slot;
-        count = list_records(sizes, chunk + slot, left < sizes->window ? left : sizes->window, list);
+        count =
+            list_records(sizes, chunk + slot, left < sizes->window ? left : sizes->window, list);
         fill_order(count, of_windows, fault == WINDOWS_SHARED ? 0 : j, order);
         for (uint32_t i = 0; i < count; i++)
             record[first + i] = list[order[i]];
@@ -197,7 +203,8 @@ struct broken {
 
 static shuf_key key_of(uint64_t seed, uint64_t purpose)
 {
-    return shuf_key_of_seed(((uint64_t)word_of(seed, purpose, 0) << 32) | word_of(seed, purpose, 1));
+    return shuf_key_of_seed(((uint64_t)word_of(seed, purpose, 0) << 32) |
+                            word_of(seed, purpose, 1));
 }
 
 static uint32_t record_of(const struct broken *b, uint32_t source, uint64_t draw)

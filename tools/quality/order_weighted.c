@@ -2,10 +2,10 @@
  *
  * Weighted draws. With replacement, all draws are independent, and an index has the probability of
  * its part of the weights. Without replacement, each draw is one of the indices that are left, with
- * a probability in proportion to its weight. The probabilities of ordered samples and of sets follow
- * by recursion; of two indices, the first one to be drawn is i with the probability w(i) / (w(i) +
- * w(j)), independently of other pairs. With equal weights, a sample of all indices is a uniform
- * permutation.
+ * a probability in proportion to its weight. The probabilities of ordered samples and of sets
+ * follow by recursion; of two indices, the first one to be drawn is i with the probability w(i) /
+ * (w(i) + w(j)), independently of other pairs. With equal weights, a sample of all indices is a
+ * uniform permutation.
  */
 #include "order.h"
 
@@ -47,7 +47,8 @@ static double irregular(uint32_t i)
     return exp2(20 * fmod(i * 0.6180339887498949, 1));
 }
 
-static double seven(uint32_t i) /* for samples: one weight of 0, and one that is nearly always first */
+static double
+seven(uint32_t i) /* for samples: one weight of 0, and one that is nearly always first */
 {
     static const double weights[] = {1, 2, 4, 8, 0, 0.25, 100};
     return weights[i];
@@ -167,13 +168,11 @@ static void judge_draws_of(const struct shuf__order_run *run, const struct shuf_
     for (int i = 0; i < SQUARE; i++)
         p[i] = class[i / CLASSES] * class[i % CLASSES];
     run->findings->test = "draws";
-    shuf__order_find_counts(run, set->count, sum + INDICES, set->p, set->count, "%s",
-                            set->name);
+    shuf__order_find_counts(run, set->count, sum + INDICES, set->p, set->count, "%s", set->name);
     judge_octaves(run, set, sum + INDICES);
     for (int kind = 0; kind < KINDS; kind++) {
         run->findings->test = names[kind];
-        shuf__order_find_counts(run, set->count, sum + kind * SQUARE, p, SQUARE, "%s",
-                                set->name);
+        shuf__order_find_counts(run, set->count, sum + kind * SQUARE, p, SQUARE, "%s", set->name);
     }
     run->findings->test = "strides";
     shuf__order_find_exact(run, set->count, sum[DIFFERENT], set->name);
@@ -189,8 +188,9 @@ static void judge_draws(const struct shuf__order_run *run)
         uint32_t count;
         double (*weight)(uint32_t i);
     } cases[] = {
-        {"equal", 1000, equal},        {"powers of 2", 61, powers}, {"inverses", 4097, inverses},
-        {"half of them light", 65536, light}, {"a third 0", 300, zeros},   {"irregular", 100003, irregular},
+        {"equal", 1000, equal},       {"powers of 2", 61, powers},
+        {"inverses", 4097, inverses}, {"half of them light", 65536, light},
+        {"a third 0", 300, zeros},    {"irregular", 100003, irregular},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct shuf__weight_set set;
@@ -226,12 +226,11 @@ static void judge_ordered(const struct shuf__order_run *run)
         for (int b = 0; b < SEVEN; b++)
             for (int c = 0; c < SEVEN; c++)
                 if (a != b && a != c && b != c)
-                    p[(a * SEVEN + b) * SEVEN + c] = set.p[a] * set.p[b] / (1 - set.p[a]) *
-                                                     set.p[c] / (1 - set.p[a] - set.p[b]);
-    double *sum = shuf__order_sum(run, &(struct shuf__sums){.context = &set,
-                                                            .samples = 5000,
-                                                            .words = ORDERED + 1,
-                                                            .add = add_ordered});
+                    p[(a * SEVEN + b) * SEVEN + c] =
+                        set.p[a] * set.p[b] / (1 - set.p[a]) * set.p[c] / (1 - set.p[a] - set.p[b]);
+    double *sum = shuf__order_sum(
+        run, &(struct shuf__sums){
+                 .context = &set, .samples = 5000, .words = ORDERED + 1, .add = add_ordered});
     shuf__order_find_counts(run, SEVEN, sum, p, ORDERED, "3 of 6, ordered");
     shuf__order_find_exact(run, SEVEN, sum[ORDERED], "the begin of 6 of 6");
     free(sum);
@@ -301,8 +300,8 @@ static void judge_sets(const struct shuf__order_run *run)
         if (samples * inclusion[j] >= SHUF__LEAST_EXPECTED &&
             samples * (1 - inclusion[j]) >= SHUF__LEAST_EXPECTED)
             shuf__order_find_sum(run, TEN, included[j], samples * inclusion[j],
-                                 samples * inclusion[j] * (1 - inclusion[j]),
-                                 "4 of 10, index %d", j);
+                                 samples * inclusion[j] * (1 - inclusion[j]), "4 of 10, index %d",
+                                 j);
     }
     shuf__order_find_counts(run, TEN, sum + FIRSTS, q, TEN * TEN, "first of two epochs");
     shuf__order_find_counts(run, TEN, sum + SEED_FIRSTS, q, TEN * TEN, "first of two seeds");

@@ -151,7 +151,10 @@ static void judge_pieces(const struct shuf__order_run *run)
         {{.name = "chunks", .n = 6, .rows = 1000, .row = row_of_chunks}, 17, 3, 2},
         {{.name = "chunks", .n = 32, .rows = 500, .row = row_of_chunks}, 127, 4, 3},
         {{.name = "chunks", .n = 300, .rows = 100, .row = row_of_chunks}, 600, 2, 7},
-        {{.name = "chunks, window", .n = 6, .rows = 1000, .row = row_of_chunks_or_window}, 12, 2, 3},
+        {{.name = "chunks, window", .n = 6, .rows = 1000, .row = row_of_chunks_or_window},
+         12,
+         2,
+         3},
         {{.name = "chunks, window", .n = 32, .rows = 500, .row = row_of_chunks_or_window},
          128,
          4,
@@ -238,10 +241,9 @@ static void judge_short_chunk(const struct shuf__order_run *run)
 {
     const shuf_windows sizes = shuf_windows_of(62, 5, 4); /* 13 chunks, the last one of 2 records */
     double p[13];
-    double *slots = shuf__order_sum(run, &(struct shuf__sums){.context = &sizes,
-                                                              .samples = 1000,
-                                                              .words = sizes.chunks,
-                                                              .add = add_slots});
+    double *slots = shuf__order_sum(
+        run, &(struct shuf__sums){
+                 .context = &sizes, .samples = 1000, .words = sizes.chunks, .add = add_slots});
     for (uint64_t slot = 0; slot < sizes.chunks; slot++)
         p[slot] = 1.0 / (double)sizes.chunks;
     run->findings->test = "short chunk";
@@ -282,7 +284,8 @@ static void judge_distances_of(const struct shuf__order_run *run, uint64_t n, ui
     const shuf_windows sizes = shuf_windows_of(n, chunk, window);
     const struct shuf__sums sums = {
         .context = &sizes, .samples = 500, .words = 2 * KINDS, .add = add_distances};
-    const double s = (double)chunk, w = (double)window, epochs = (double)(sums.samples * run->effort);
+    const double s = (double)chunk, w = (double)window,
+                 epochs = (double)(sums.samples * run->effort);
     const double apart = s * ((double)sizes.chunks + 1) / 3;
     const double inside = ((s - 1) * (s + 1) / 3 + (w - 1) * s * apart) / (s * w - 1);
     const double pairs[KINDS] = {(double)(sizes.windows * (chunk * window - 1)),
