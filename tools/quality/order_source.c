@@ -210,12 +210,9 @@ static shuf_key key_of(uint64_t seed, uint64_t purpose)
 static uint32_t record_of(const struct broken *b, uint32_t source, uint64_t draw)
 {
     const uint64_t records = b->request->sources[source].records, epoch = draw / records;
-    const shuf_key key = {
-        {b->source_key.word[0] + (b->fault == SOURCES_SHARED ? 0 : source), source ? 1 : 0}};
-    const shuf_key shared = {{b->source_key.word[0], 0}};
+    const shuf_key key = {{b->source_key.word[0], b->fault == SOURCES_SHARED ? 0 : source}};
     const shuf_primefold order =
-        shuf_primefold_make_keyed(records, b->fault == SOURCES_SHARED ? shared : key,
-                                  b->fault == EPOCHS_REPEATED ? 0 : epoch);
+        shuf_primefold_make_keyed(records, key, b->fault == EPOCHS_REPEATED ? 0 : epoch);
     return (uint32_t)shuf_primefold_forward(&order, draw % records);
 }
 
@@ -308,7 +305,7 @@ void shuf__order_mixture(const struct shuf__order_run *run, const shuf_mixture_r
     if (fault == BLOCKS_WITHOUT_SEED)
         broken.block_key = key_of(0, 0);
     if (fault == BLOCKS_BY_SOURCE_KEY)
-        broken.block_key = broken.source_key = (shuf_key){{broken.source_key.word[0], 0}};
+        broken.block_key = broken.source_key;
     broken_mixture(&broken, first, count, out);
 }
 

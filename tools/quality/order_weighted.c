@@ -204,7 +204,7 @@ static void judge_draws(const struct shuf__order_run *run)
 
 enum { SEVEN = 7, ORDERED = SEVEN * SEVEN * SEVEN };
 
-/* The words: each ordered sample; samples that are not the beginning of a larger one. */
+/* The words: each ordered sample; samples with which the larger one does not begin. */
 static void add_ordered(const struct shuf__order_run *run, const void *context, uint64_t first,
                         uint64_t end, double *sum)
 {
@@ -232,7 +232,7 @@ static void judge_ordered(const struct shuf__order_run *run)
         run, &(struct shuf__sums){
                  .context = &set, .samples = 5000, .words = ORDERED + 1, .add = add_ordered});
     shuf__order_find_counts(run, SEVEN, sum, p, ORDERED, "3 of 6, ordered");
-    shuf__order_find_exact(run, SEVEN, sum[ORDERED], "the begin of 6 of 6");
+    shuf__order_find_exact(run, SEVEN, sum[ORDERED], "3 of 6 begin 6 of 6");
     free(sum);
     set_free(&set);
 }
