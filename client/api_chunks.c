@@ -111,8 +111,8 @@ shuf_status shuf_chunks_fill(const shuf_chunks *chunks, uint64_t first, size_t c
     pthread_t self;
     const struct shuf__computation caller = asking(&self);
     int team;
-    if (error->status || check_range(chunks, &range, error) ||
-        check_dtype(chunks, dtype, error) || shuf__team(threads, &team, error))
+    if (error->status || check_range(chunks, &range, error) || check_dtype(chunks, dtype, error) ||
+        shuf__team(threads, &team, error))
         return error->status;
     return shuf__chunks_fill(&chunks->plan, team, &caller, &range, shuf__dtype_bytes((int)dtype),
                              out, error);
@@ -150,8 +150,8 @@ static shuf_status check_places(const shuf_chunks *chunks, shuf_direction direct
 shuf_status shuf_chunks_index(const shuf_chunks *chunks, shuf_direction direction, unsigned threads,
                               const uint64_t *at, size_t count, uint64_t *out)
 {
-    struct shuf__error *error = SHUF__BEGIN_LOCAL(
-        SHUF__POINTER(chunks), {"at", count && !at}, {"out", count && !out});
+    struct shuf__error *error =
+        SHUF__BEGIN_LOCAL(SHUF__POINTER(chunks), {"at", count && !at}, {"out", count && !out});
     pthread_t self;
     const struct shuf__computation caller = asking(&self);
     int team;

@@ -126,8 +126,7 @@ static uint64_t name_of(const shuf_chunks_request *r)
         if (i + 1 < r->count && r->sizes[i] != r->sizes[0])
             first_line = false;
     }
-    return first_line ? r->sizes[0]
-                      : (UINT64_C(1) << 63) + fingerprint % (UINT64_C(1) << 63);
+    return first_line ? r->sizes[0] : (UINT64_C(1) << 63) + fingerprint % (UINT64_C(1) << 63);
 }
 
 static uint64_t first_record(const shuf_chunks_request *r, uint64_t chunk)
@@ -206,7 +205,10 @@ static void random_chunks(uint64_t *sizes, shuf_chunks_request *r)
     r->count = random_size(CHUNKS);
     r->window = random_below(8) ? random_size(r->count) : random_u64() | 1;
     for (size_t i = 0; i < r->count; i++)
-        sizes[i] = kind == 0 ? 1 : kind == 1 ? most : kind == 2 ? random_size(most) : 1 + random_below(most);
+        sizes[i] = kind == 0   ? 1
+                   : kind == 1 ? most
+                   : kind == 2 ? random_size(most)
+                               : 1 + random_below(most);
     if (random_below(3) == 0)
         sizes[r->count - 1] = random_size(2 * most);
     if (kind == 4)
@@ -258,7 +260,8 @@ static void check_look_ups(const shuf_chunks_request *r, const shuf_chunks *chun
     static uint64_t position[MOST], found[MOST];
     const size_t count = random_size(MOST);
     for (size_t i = 0; i < count; i++)
-        position[i] = random_below(4) && i ? (position[i - 1] + 1) % naive->n : random_below(naive->n);
+        position[i] =
+            random_below(4) && i ? (position[i - 1] + 1) % naive->n : random_below(naive->n);
     expect_ok(shuf_chunks_index(chunks, SHUF_FORWARD, 2, position, count, found));
     for (size_t i = 0; i < count; i++)
         if (found[i] != naive->record[position[i]])
@@ -312,8 +315,7 @@ static void check_loops(const shuf_chunks_request *r, const struct naive *naive)
         assert_int_equal(shuf__chunks_make(&c, simd, &plan, &nobody, &error), SHUF_OK);
         assert_int_equal(shuf__chunks_fill(&c, 1, &nobody, &range, width, values, &error), SHUF_OK);
         for (uint64_t i = 0; i < range.count; i++) {
-            const uint64_t value =
-                width == 4 ? ((uint32_t *)values)[i] : ((uint64_t *)values)[i];
+            const uint64_t value = width == 4 ? ((uint32_t *)values)[i] : ((uint64_t *)values)[i];
             if (value != naive->record[range.first + i * range.stride])
                 fail_msg("%s: %s: position %" PRIu64 ": %" PRIu64, names[k], describe(r),
                          range.first + i * range.stride, value);
@@ -391,8 +393,8 @@ static void large_chunks_match(void **state)
         shuf_chunks *chunks = make(&r);
         struct shuf__chunks_range range = random_range(shuf_chunks_length(chunks), VALUES);
         range.count = range.count < VALUES ? range.count : VALUES;
-        expect_ok(shuf_chunks_fill(chunks, range.first, range.count, range.stride, 1, SHUF_U64,
-                                   values));
+        expect_ok(
+            shuf_chunks_fill(chunks, range.first, range.count, range.stride, 1, SHUF_U64, values));
         for (uint64_t k = 0; k < range.count; k++) {
             const uint64_t position = range.first + k * range.stride;
             if (values[k] != naive_at(&r, position))
@@ -453,8 +455,8 @@ static void make_names_the_field(void **state)
     expect_refused(shuf_chunks_make(&(shuf_chunks_request){.sizes = good, .window = 1}, &chunks),
                    "sizes: 0 of them, expected 1 to 2^24");
     expect_refused(
-        shuf_chunks_make(
-            &(shuf_chunks_request){.sizes = good, .window = 1, .count = (1 << 24) + 1}, &chunks),
+        shuf_chunks_make(&(shuf_chunks_request){.sizes = good, .window = 1, .count = (1 << 24) + 1},
+                         &chunks),
         "sizes: 16777217 of them, expected 1 to 2^24");
     expect_refused(shuf_chunks_make(&(shuf_chunks_request){.sizes = good, .count = 2}, &chunks),
                    "window 0: expected at least 1");
@@ -476,8 +478,7 @@ static void calls_name_the_field(void **state)
     const uint64_t sizes[] = {3, 5, 2}, large[] = {UINT64_C(1) << 32, 1};
     const uint64_t at[] = {9, 10};
     uint64_t out[2];
-    shuf_chunks *chunks =
-        make(&(shuf_chunks_request){.sizes = sizes, .count = 3, .window = 2});
+    shuf_chunks *chunks = make(&(shuf_chunks_request){.sizes = sizes, .count = 3, .window = 2});
     expect_refused(shuf_chunks_fill(chunks, 10, 1, 1, 1, SHUF_U64, out),
                    "first 10: expected less than the length, 10");
     expect_refused(shuf_chunks_fill(chunks, 1, 4, 3, 1, SHUF_U64, out),

@@ -245,8 +245,7 @@ shuf_status shuf__chunks_look_up(const struct shuf__chunks *c, int threads,
             if (shuf__is_cancelled(computation, &cancelled))
                 continue;
             for (size_t i = k * PLACES; i < end; i++)
-                place[i] =
-                    inverse ? position_of(c, &at, place[i]) : record_at(c, &at, place[i]);
+                place[i] = inverse ? position_of(c, &at, place[i]) : record_at(c, &at, place[i]);
         }
     }
     return atomic_load(&cancelled) ? shuf__fail_cancelled(error) : SHUF_OK;

@@ -26,10 +26,10 @@ struct shuf__chunks {
     bool is_uniform;           /* all chunks are in one window */
     shuf_primefold slot_order; /* from slots to chunks, unless is_uniform */
     shuf_key key;              /* of the orders within windows */
-    uint64_t epoch;            /* of the order within window 0; the next window has the next epoch */
-    uint64_t *record;          /* of each chunk: its first record; then n */
-    uint64_t *position;        /* of each slot: its first position; then n */
-    uint32_t *chunk;           /* of each slot */
+    uint64_t epoch;     /* of the order within window 0; the next window has the next epoch */
+    uint64_t *record;   /* of each chunk: its first record; then n */
+    uint64_t *position; /* of each slot: its first position; then n */
+    uint32_t *chunk;    /* of each slot */
 };
 
 struct shuf__chunks_request {

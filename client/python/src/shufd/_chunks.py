@@ -78,6 +78,11 @@ def chunk_of(chunk: Any) -> int | Sizes | None:
     return Sizes(chunk) if np.iterable(chunk) else integer("chunk", chunk)
 
 
+def named(chunk: int | Sizes | None) -> int | str | None:
+    """A chunk_of() in the state of a sampler, where a fingerprint stands for sizes."""
+    return chunk.fingerprint if isinstance(chunk, Sizes) else chunk
+
+
 def window_of(window: Any) -> int:
     """The argument `window` beside sizes."""
     number = u64("window", 0 if window is None else window)

@@ -231,9 +231,10 @@ class Permutation:
         if u64("offset", offset) >= self.n:
             raise Invalid(f"offset: {offset}: expected a position below n, {self.n}")
         number = min(u64("count", count), self.n - offset)
-        if self._order is not None:
+        if self._order is not None or isinstance(self.chunk, Sizes):
+            assert self._order is not None
             return self._order.needed(offset, number, 1)
-        numbers = self.range(offset, number) // np.uint64(operator.index(self.chunk))
+        numbers = self.range(offset, number) // np.uint64(self.chunk)
         places = np.unique(numbers, return_index=True)[1]
         first_needed: npt.NDArray[np.uint64] = numbers[np.sort(places)]
         return first_needed
