@@ -156,8 +156,7 @@ static void look_ups_of_the_library(void **state)
                            values[123], values[299999]);
     assert_string_equal(text, "123\n299999\n");
     free(text);
-    json_t *object =
-        json_parse(shufctl_succeed(NULL, "index " OPTIONS " --at 17 --json", path));
+    json_t *object = json_parse(shufctl_succeed(NULL, "index " OPTIONS " --at 17 --json", path));
     assert_int_equal(json_integer_value(json_array_get(json_member(object, "values"), 0)),
                      values[17]);
     assert_int_equal(json_member_integer(object, "chunks"), CHUNKS);
@@ -211,10 +210,10 @@ static void pipes_are_read(void **state)
 {
     (void)state;
     struct command c;
-    assert_int_equal(
-        shufctl_script(&c, "echo 5 2 | $0 permute --chunks /dev/stdin --window 2 --seed 7 "
-                           "--out - --format text"),
-        0);
+    assert_int_equal(shufctl_script(&c,
+                                    "echo 5 2 | $0 permute --chunks /dev/stdin --window 2 --seed 7 "
+                                    "--out - --format text"),
+                     0);
     char *uniform = NULL;
     uint64_t expected[7];
     const shuf_request request = {.permutation = {.n = 7, .seed = 7, .dtype = SHUF_U64}};

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-enum { CHUNKS_MOST = 1 << 24, PART = 1 << 16 };
+enum { CHUNKS_MOST = 1 << 24, PART = 1 << 16, NPY_BYTE = 0x93 };
 
 static shuf_status cannot_read(FILE *file, struct shuf__error *error)
 {
@@ -35,7 +35,7 @@ static unsigned integer_bytes(const char *type)
     const unsigned bytes = *kind ? (unsigned)(kind[1] - '0') : 0;
     const bool is_integer = *kind == 'i' || *kind == 'u';
     return is_integer && (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8) && !kind[2] ? bytes
-                                                                                         : 0;
+                                                                                            : 0;
 }
 
 static uint64_t read_integer(const uint8_t *bytes, unsigned width, bool is_big)
@@ -64,7 +64,7 @@ static shuf_status read_npy_values(FILE *file, const struct shuf__npy *npy, unsi
                 shuf__numbers_add(sizes, "sizes", size, error);
         }
     }
-    if (!error->status && fgetc(file) != EOF)
+    if (!error->status && fread(part, 1, 1, file) == 1)
         shuf__fail(error, SHUF_INVALID, "more bytes than its shape has");
     return error->status;
 }
@@ -161,11 +161,12 @@ void shuf__chunk_list_check(struct argp_state *state, const struct shuf__beside_
 
 static shuf_status read_file(FILE *file, struct shuf__numbers *sizes, struct shuf__error *error)
 {
-    const int first = fgetc(file);
-    if (first == EOF && ferror(file))
-        return cannot_read(file, error);
-    ungetc(first, file);
-    return (first == 0x93 ? read_npy : read_text)(file, sizes, error);
+    uint8_t first = 0;
+    if (fread(&first, 1, 1, file) == 1)
+        ungetc(first, file);
+    return ferror(file)        ? cannot_read(file, error)
+           : first == NPY_BYTE ? read_npy(file, sizes, error)
+                               : read_text(file, sizes, error);
 }
 
 static void fail(struct argp_state *state, const struct shuf__chunk_list *list, shuf_status status,
@@ -192,8 +193,7 @@ void shuf__chunk_list_read(struct argp_state *state, shuf_permutation *permutati
         fail(state, list, error.status, error.text);
     list->window = permutation->window;
     permutation->window = 0;
-    const shuf_status status =
-        shuf__chunk_list_make(list, permutation->seed, permutation->epoch);
+    const shuf_status status = shuf__chunk_list_make(list, permutation->seed, permutation->epoch);
     if (status)
         fail(state, list, status, shuf_message(NULL));
     permutation->n = shuf_chunks_length(list->order);
