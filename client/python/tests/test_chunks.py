@@ -231,3 +231,93 @@ def test_a_signal_ends_calls():
         while True:
             order.range(0, 10**7)
     timer.join()
+
+
+# ---- Samplers ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def torch():
+    pytest.importorskip("torch")
+    import shufd.torch
+
+    return shufd.torch
+
+
+LISTED = [30, 1, 500, 77, 8, 8, 120, 256, 3]
+
+
+def sampler_of(torch, sizes=LISTED, world=1, rank=0, window=3, **options):
+    return torch.DistributedSampler(range(sum(LISTED)), world, rank, seed=7, chunk=sizes, window=window, **options)
+
+
+@pytest.mark.parametrize("world", [1, 2, 7])
+def test_ranks_share_an_order(torch, world):
+    n = sum(LISTED)
+    for epoch in (0, 5):
+        order = Permutation(seed=7, epoch=epoch, chunk=LISTED, window=3).range(0, -(-n // world) * world)
+        for rank in range(world):
+            sampler = sampler_of(torch, np.array(LISTED, np.int32), world, rank)
+            sampler.set_epoch(epoch)
+            assert [*sampler] == order[rank::world].tolist()
+
+
+@settings(deadline=None, max_examples=40)
+@given(used=st.integers(0, 250), worlds=st.tuples(st.integers(1, 4), st.integers(1, 4)), epoch=st.integers(0, 2**64 - 1))
+def test_resumes_with_another_world(torch, used, worlds, epoch):
+    n, seen = sum(LISTED), []
+    for rank in range(worlds[0]):
+        sampler = sampler_of(torch, LISTED, worlds[0], rank, drop_last=True)
+        sampler.set_epoch(epoch)
+        seen += itertools.islice(sampler, used)
+        state = pickle.loads(pickle.dumps(sampler.state_dict(used=used)))
+    for rank in range(worlds[1]):
+        sampler = pickle.loads(pickle.dumps(sampler_of(torch, tuple(LISTED), worlds[1], rank, drop_last=True)))
+        sampler.load_state_dict(state)
+        seen += [*sampler]
+    left = n - used * worlds[0]
+    assert len(seen) == len({*seen}) == n - left % worlds[1] and {*seen} <= {*range(n)}
+
+
+def test_a_state_names_the_sizes(torch):
+    state = sampler_of(torch).state_dict()
+    assert state["chunk"] == shufd.local.fingerprint(np.array(LISTED, np.uint64)) and state["window"] == 3
+    sampler_of(torch, np.array(LISTED)).load_state_dict(state)
+    swapped = [LISTED[1], LISTED[0], *LISTED[2:]]
+    for other in (sampler_of(torch, swapped), sampler_of(torch, 100), sampler_of(torch, None, window=None)):
+        with pytest.raises(shufd.Invalid, match="^state: chunk '0x[0-9a-f]{16}': expected"):
+            other.load_state_dict(state)
+    with pytest.raises(shufd.Invalid, match="^state: window 3: expected 4"):
+        sampler_of(torch, window=4).load_state_dict(state)
+
+
+def test_random_sampler(torch):
+    n = sum(LISTED)
+    sampler = torch.RandomSampler(range(n), num_samples=n + 10, seed=7, chunk=LISTED, window=3)
+    first, second = (Permutation(seed=7, epoch=e, chunk=LISTED, window=3).range(0, n).tolist() for e in (0, 1))
+    assert [*sampler] == first + second[:10]
+    with pytest.raises(shufd.Invalid, match="window: 3: expected None with replacement"):
+        torch.RandomSampler(range(n), True, seed=7, chunk=LISTED, window=3)
+
+
+def test_loader_with_workers(torch):
+    import torch.utils.data as data
+
+    n = sum(LISTED)
+    loader = data.DataLoader(range(n), 64, sampler=sampler_of(torch), num_workers=2)
+    expected = Permutation(seed=7, chunk=LISTED, window=3).range(0, n).tolist()
+    assert [int(i) for batch in loader for i in batch] == expected
+
+
+def test_the_data_set_has_the_records_of_the_chunks(torch):
+    with pytest.raises(shufd.Invalid, match=f"^dataset: length 5: expected {sum(LISTED)}, the sum of the sizes of its chunks"):
+        torch.DistributedSampler(range(5), 1, 0, seed=7, chunk=LISTED, window=3)
+    with pytest.raises(shufd.Invalid, match="^algorithm philox24: expected primefold with a window"):
+        sampler_of(torch, algorithm="philox24")
+    with pytest.raises(shufd.Invalid, match="^window: None: expected at least 1"):
+        sampler_of(torch, window=None)
+    data = [*range(sum(LISTED))]
+    sampler = torch.DistributedSampler(data, 1, 0, seed=7, chunk=LISTED, window=3)
+    data.append(0)
+    with pytest.raises(shufd.Invalid, match=f"^n: {len(data)}: expected {sum(LISTED)}, the sum of the sizes"):
+        next(iter(sampler))
