@@ -63,7 +63,7 @@ SHUF_API shuf_status shuf_chunks_fill(const shuf_chunks *chunks, uint64_t first,
                                       void *out);
 
 /* Writes the records at positions, or with SHUF_INVERSE the positions of records: `count` of them,
- * in any order, also repeated. `at` and `out` may be the same array. A look-up takes some ten
+ * in any order, also repeated. `at` and `out` may be the same array. A look-up takes some
  * microseconds, and less in the window of the one before. */
 SHUF_API shuf_status shuf_chunks_index(const shuf_chunks *chunks, shuf_direction direction,
                                        unsigned threads, const uint64_t *at, size_t count,
