@@ -44,6 +44,7 @@ struct table {
     struct shuf__chunk_map map;
     uint64_t window; /* its number, if it is not empty */
     bool is_empty;
+    bool is_tried; /* the memory was requested; there may be none */
 };
 
 /* ---- Numbers of a window ---- */
@@ -83,11 +84,12 @@ static uint32_t slot_of(const struct shuf__chunks *c, const struct place *at, si
 
 static bool alloc_table(struct table *t, uint64_t chunks)
 {
-    if (t->guide)
-        return true;
-    t->first = malloc(2 * chunks * sizeof(uint64_t));
-    t->moves = malloc(chunks * sizeof(uint64_t));
-    t->guide = malloc(4 * chunks * sizeof *t->guide);
+    if (!t->is_tried) {
+        t->first = malloc(2 * chunks * sizeof(uint64_t));
+        t->moves = malloc(chunks * sizeof(uint64_t));
+        t->guide = malloc(4 * chunks * sizeof *t->guide);
+    }
+    t->is_tried = true;
     return t->first && t->moves && t->guide;
 }
 
