@@ -268,7 +268,10 @@ static void mistakes_of_options(void **state)
     static const struct shufctl_mistake mistakes[] = {
         {"permute --chunks /nowhere --window 2 --seed 7", 66,
          "--chunks /nowhere: cannot open: No such file or directory"},
-        {"permute --chunks / --window 2 --seed 7", 74, "--chunks /: Is a directory"},
+        {"permute --chunks / --window 2 --seed 7", 65,
+         "--chunks /: expected a regular file or a pipe"},
+        {"permute --chunks /dev/zero --window 2 --seed 7", 65,
+         "--chunks /dev/zero: expected a regular file or a pipe"},
         {"permute --chunks /nowhere --seed 7", 64, "--window: missing; --chunks needs it"},
         {"permute --chunks /nowhere --window 2", 64, "--seed 7"},
         {"permute --chunks /nowhere --window 0 --seed 7", 64, "--window 0: expected at least 1"},

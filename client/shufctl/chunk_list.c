@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 
 enum { CHUNKS_MOST = 1 << 24, PART = 1 << 16, NPY_BYTE = 0x93 };
@@ -159,9 +160,19 @@ void shuf__chunk_list_check(struct argp_state *state, const struct shuf__beside_
         shuf__option_fail(state, EX_USAGE, "--window: missing; --chunks needs it");
 }
 
+/* No device, which may have no end. */
+static bool is_file_or_pipe(FILE *file)
+{
+    struct stat status;
+    return fstat(fileno(file), &status) == 0 &&
+           (S_ISREG(status.st_mode) || S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
+}
+
 static shuf_status read_file(FILE *file, struct shuf__numbers *sizes, struct shuf__error *error)
 {
     uint8_t first = 0;
+    if (!is_file_or_pipe(file))
+        return shuf__fail(error, SHUF_INVALID, "expected a regular file or a pipe");
     if (fread(&first, 1, 1, file) == 1)
         ungetc(first, file);
     return ferror(file)        ? cannot_read(file, error)

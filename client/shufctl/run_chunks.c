@@ -34,21 +34,22 @@ static uint64_t value_at(const struct run *run, size_t i)
     return run->result.shape.width == 4 ? ((const uint32_t *)run->part)[i] : run->part[i];
 }
 
+static void add_last(shuf_result *r, uint64_t value)
+{
+    if (r->n_last == SHUF_SAMPLES)
+        memmove(r->last, r->last + 1, --r->n_last * sizeof *r->last);
+    r->last[r->n_last++] = value;
+}
+
 static void add_values(struct run *run, size_t count)
 {
     shuf_result *r = &run->result;
-    for (size_t i = 0; i < count; i++) {
-        const uint64_t value = value_at(run, i);
-        r->fingerprint += shuf_fingerprint_term(run->done + i, value);
-        if (r->n_first < SHUF_SAMPLES)
-            r->first[r->n_first++] = value;
-        if (r->n_last < SHUF_SAMPLES) {
-            r->last[r->n_last++] = value;
-            continue;
-        }
-        memmove(r->last, r->last + 1, sizeof r->last - sizeof *r->last);
-        r->last[SHUF_SAMPLES - 1] = value;
-    }
+    for (size_t i = 0; i < count; i++)
+        r->fingerprint += shuf_fingerprint_term(run->done + i, value_at(run, i));
+    for (size_t i = 0; i < count && r->n_first < SHUF_SAMPLES; i++)
+        r->first[r->n_first++] = value_at(run, i);
+    for (size_t i = count > SHUF_SAMPLES ? count - SHUF_SAMPLES : 0; i < count; i++)
+        add_last(r, value_at(run, i));
     run->done += count;
 }
 

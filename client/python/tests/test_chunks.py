@@ -167,6 +167,12 @@ def test_an_error_names_the_argument(arguments, message):
         Permutation(**{"n": 6 if arguments.get("chunk", 0) is None else None, "seed": 7, "chunk": [3, 1, 2], "window": 2} | arguments)
 
 
+def test_only_an_order_takes_sizes():
+    with pytest.raises(shufd.Invalid, match=r"^chunk: \[3, 1, 2\]: expected an integer; for the sizes of chunks, use"):
+        shufd.local.permute(6, 7, chunk=[3, 1, 2], window=2)
+    assert shufd.local.index(4, 6, 7, chunk=[3, 1, 2], window=2) == Permutation(6, 7, chunk=[3, 1, 2], window=2)[4]
+
+
 def test_errors_of_calls():
     order = Permutation(seed=7, chunk=[3, 1, 2], window=2)
     with pytest.raises(shufd.Invalid, match=r"positions\[1\] 6: expected less than n = 6"):

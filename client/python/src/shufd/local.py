@@ -110,8 +110,9 @@ class Permutation:
            0 to 2^64 - 1
     chunk, window
            a windowed order, as in Client.permute(); both or none. For chunks of unequal sizes, `chunk` is the list or array
-           of the sizes of all chunks, 1 to 2^24 of them, and n their sum, or None. Such an object takes some tens of
-           nanoseconds and 28 bytes for each chunk, 8 of them shared by all orders that take `chunk` of another one
+           of the sizes of all chunks, 1 to 2^24 of them, and n their sum, or None. It takes some tens of nanoseconds
+           for each chunk, 20 bytes, and 8 for its size; `chunk` of one order may be that of others, which then share
+           the sizes
     """
 
     n: int
