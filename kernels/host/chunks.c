@@ -213,6 +213,8 @@ static uint64_t record_at(const struct shuf__chunks *c, struct place *at, uint64
     const struct shuf__chunks_window *w = &at->window;
     if (position - w->first >= w->count)
         enter_window(c, at, shuf__chunks_slot(c, 0, c->count, position), false);
+    if (c->is_uniform)
+        return shuf_primefold_forward(&at->order, position);
     const uint64_t x = w->first + shuf_primefold_forward(&at->order, position - w->first);
     const uint32_t slot = shuf__chunks_slot(c, w->slot, w->slots, x);
     return c->record[c->chunk[slot]] + (x - c->position[slot]);
@@ -220,9 +222,12 @@ static uint64_t record_at(const struct shuf__chunks *c, struct place *at, uint64
 
 static uint64_t position_of(const struct shuf__chunks *c, struct place *at, uint64_t record)
 {
+    if (c->is_uniform) {
+        enter_window(c, at, 0, true);
+        return shuf_primefold_inverse(&at->order, record);
+    }
     const uint32_t chunk = find_last(c->record, c->count, record);
-    const uint32_t slot =
-        c->is_uniform ? chunk : (uint32_t)shuf_primefold_inverse(&c->slot_order, chunk);
+    const uint32_t slot = (uint32_t)shuf_primefold_inverse(&c->slot_order, chunk);
     enter_window(c, at, slot, true);
     const uint64_t first = at->window.first;
     const uint64_t x = c->position[slot] - first + (record - c->record[chunk]);
