@@ -71,6 +71,16 @@ def shuffle_numbers(world, data, **options):
     return convert(shufd.torch.global_shuffle(given, _groups[world], **options), torch.Tensor.numpy)
 
 
+def read_order(world, order, steps, state=None):
+    """The next indices of a sampler of this rank, and its state after them."""
+    sampler = shufd.torch.DistributedSampler(range(order.n), order=order)
+    assert sampler.num_replicas == dist.get_world_size()
+    if state:
+        sampler.load_state_dict(state)
+    indices = [i for _, i in zip(range(steps), sampler)]
+    return indices, sampler.state_dict(used=len(indices))
+
+
 def shuffle_anything(world, data, **options):
     """Arguments that may be wrong. Makes here what cannot be sent to the rank."""
     if isinstance(data, str) and data == "sparse":

@@ -61,7 +61,7 @@ def test_draws_of_the_reference(weights, seed, epoch, offset):
     for weight, probability in zip(exact + [0] * (len(law) - len(exact)), law):
         assert abs(probability - weight / sum(exact)) < fractions.Fraction(1, 2**60)
         assert weight or not probability
-    draws = Weighted(weights, seed, epoch).draw(offset, 40)
+    draws = Weighted(weights, seed, epoch).range(offset, 40)
     assert draws.dtype == np.int64
     assert draws.tolist() == [reference.weighted_draw(columns, seed, epoch, offset + i) for i in range(40)]
 
@@ -76,7 +76,7 @@ def test_sequence(weights, seed, data):
     assert np.array_equal(weighted[cut], values[cut]) and weighted[cut].dtype == np.int64
     at = data.draw(bound)
     assert weighted[at] == values[at] and isinstance(weighted[at], int)
-    assert np.array_equal(weighted.draw(0, 1001, threads=2), values)
+    assert np.array_equal(weighted.range(0, 1001, threads=2), values)
     for other in (pickle.loads(pickle.dumps(weighted)), copy.copy(weighted), copy.deepcopy(weighted)):
         assert np.array_equal(other[:1001], values)
     assert pickle.loads(pickle.dumps(weighted)) == weighted and hash(copy.copy(weighted)) == hash(weighted)
@@ -88,7 +88,7 @@ def test_sequence(weights, seed, data):
 def test_chi_squared():
     seed, weights = secrets.randbits(64), np.random.default_rng(1).random(5000) + 0.01
     print("seed", seed)
-    seen = np.bincount(Weighted(weights, seed).draw(0, 5_000_000), minlength=5000)
+    seen = np.bincount(Weighted(weights, seed).range(0, 5_000_000), minlength=5000)
     expected = 5_000_000 * weights / weights.sum()
     chi = ((seen - expected) ** 2 / expected).sum()
     assert abs(chi - 4999) < 6 * (2 * 4999) ** 0.5
@@ -97,7 +97,7 @@ def test_chi_squared():
 def test_classes():
     """The documented line for a probability of each class."""
     labels, p = np.repeat([0, 1, 2], [900, 90, 10]), np.array([0.2, 0.3, 0.5])
-    drawn = labels[Weighted((p / np.bincount(labels))[labels], seed=7).draw(0, 100_000)]
+    drawn = labels[Weighted((p / np.bincount(labels))[labels], seed=7).range(0, 100_000)]
     assert np.abs(np.bincount(drawn) / 100_000 - p).max() < 0.01
 
 
@@ -170,9 +170,9 @@ def test_bad_weights(weights, message):
 def test_bad_arguments():
     weighted = Weighted([1, 2], 7)
     for call in (
-        lambda: Weighted([1], 2**64), lambda: Weighted([1], 1, -1), lambda: Weighted([1], 1, 1.5), lambda: weighted.draw(2**62, 1),
-        lambda: weighted.draw(2**62 - 3, 4), lambda: weighted.draw(0, 2, 0), lambda: weighted.draw(-1, 2),
-        lambda: weighted.draw(0, 2, threads=-1), lambda: weighted.with_epoch(-1),
+        lambda: Weighted([1], 2**64), lambda: Weighted([1], 1, -1), lambda: Weighted([1], 1, 1.5), lambda: weighted.range(2**62, 1),
+        lambda: weighted.range(2**62 - 3, 4), lambda: weighted.range(0, 2, 0), lambda: weighted.range(-1, 2),
+        lambda: weighted.range(0, 2, threads=-1), lambda: weighted.with_epoch(-1),
     ):  # fmt: skip
         with pytest.raises(shufd.Invalid):
             call()
@@ -195,7 +195,7 @@ def test_threads_share_it():
     expected, wrong = weighted[:200_000], []
 
     def read():
-        if not np.array_equal(weighted.draw(0, 200_000, threads=2), expected):
+        if not np.array_equal(weighted.range(0, 200_000, threads=2), expected):
             wrong.append(1)
 
     threads = [threading.Thread(target=read) for _ in range(8)]
@@ -211,7 +211,7 @@ def test_ctrl_c_ends_a_call():
     try:
         with pytest.raises(KeyboardInterrupt):
             while True:
-                weighted.draw(0, 20_000_000)
+                weighted.range(0, 20_000_000)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)

@@ -99,7 +99,7 @@ def _lengths(size: Any) -> tuple[int, ...]:
         raise Invalid(f"size: {shown(size)}: expected an integer, a shape of integers, or None") from None
 
 
-def _no_room(name: str, value: Any) -> OutOfMemory:
+def no_room(name: str, value: Any) -> OutOfMemory:
     given = shown(value) if _shape_of(value) else type(value).__name__
     return OutOfMemory(f"{name}: {given}: a copy does not fit the memory of this process")
 
@@ -111,7 +111,7 @@ def array(name: str, value: Any) -> np.ndarray[Any, Any]:
     try:
         return np.asarray(value)
     except MemoryError:
-        raise _no_room(name, value) from None
+        raise no_room(name, value) from None
     except (TypeError, ValueError, RuntimeError) as error:  # a tensor on a GPU, with a gradient, or of bfloat16
         raise Invalid(f"{name}: {type(value).__name__}: expected an array that NumPy takes: {error}") from None
 
@@ -121,7 +121,7 @@ def contiguous(name: str, array: np.ndarray[Any, Any], kind: Any = None) -> np.n
     try:
         return np.ascontiguousarray(array, kind).reshape(array.shape)
     except MemoryError:
-        raise _no_room(name, array) from None
+        raise no_room(name, array) from None
 
 
 def copied(name: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -129,7 +129,7 @@ def copied(name: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     try:
         return array.copy()
     except MemoryError:
-        raise _no_room(name, array) from None
+        raise no_room(name, array) from None
 
 
 def is_below(value: Any, end: int) -> bool:

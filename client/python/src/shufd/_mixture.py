@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import dataclasses
 import fractions
+import hashlib
 import math
-import operator
 import re
 from collections.abc import KeysView, Mapping, Set
 from typing import Any, NamedTuple, Sequence
@@ -20,11 +20,9 @@ from ._dtype import as_u64
 from ._errors import Invalid
 from ._in_process import check
 from ._names import advise_arguments
+from ._order import END, Integers, Order
 from ._shuf import ffi, lib
 
-Integers = npt.NDArray[np.int64]
-
-_END = 1 << 62  # positions of a mixture that does not end
 _WEIGHTS = 1 << 61  # the sum of the weights is below it
 _PARTS, _LEAST = 1 << 60, fractions.Fraction(1, 1 << 30)  # of weights that are rounded
 _STOPS = {"first_exhausted": min, "all_exhausted": max}
@@ -121,9 +119,8 @@ def tempered(sizes: Sequence[int], alpha: float) -> list[int]:
 
 
 @dataclasses.dataclass(frozen=True, init=False, eq=False, repr=False)
-class Mixture:
-    """Records of several sources, mixed by weights: a read-only sequence of indices that computes its values. Immutable;
-    pickles; any number of threads may use it.
+class Mixture(Order):
+    """Records of several sources, mixed by weights: an order, as Order describes it, of the sources one after the other.
 
     sizes    the records of each source: 1 to 4096 sources, together at most 2^62 records
     weights  a number of 0 or more for each source; only their ratios matter. Each counts *records*: a source of weight
@@ -143,16 +140,17 @@ class Mixture:
              of all sources. None: until all sources of the last stage end, or without end
 
     mixture[i] is an index of the sources one after the other, as torch.utils.data.ConcatDataset and
-    datasets.concatenate_datasets count them; `offsets` are the first indices of the sources. mixture[a:b:c] is an int64
-    array. A mixture without end has 2^62 positions, and len() fails.
+    datasets.concatenate_datasets count them; `offsets` are the first indices of the sources.
 
     With the default block an element takes some ten microseconds, and the elements of a slice some nanoseconds each, at any
     position. docs/spec.md, "Mixtures", defines them. Errors: Invalid; OutOfMemory.
     """
 
+    n: int
     sizes: tuple[int, ...]
     weights: tuple[int, ...]
     seed: int
+    epoch: int  # 0
     stages: tuple[tuple[int, tuple[int, ...]], ...]
     block: int
     length: int | None
@@ -160,6 +158,7 @@ class Mixture:
     _numbers: dict[str, tuple[int, ...]]  # of each option that has one for each source
     _mixture: Any
     _is_cut: bool  # it has a length of its own
+    algorithm = "mixture"
 
     @advise_arguments
     def __init__(
@@ -180,7 +179,7 @@ class Mixture:
         count = len(self.sizes)
         if count == 0:
             raise Invalid("sizes: []: expected the records of at least one source")
-        own["seed"], own["block"] = seed_of(seed), u64("block", block)
+        own.update(n=sum(self.sizes), seed=seed_of(seed), epoch=0, block=u64("block", block))
         if self.block == 0:
             raise Invalid("block: 0: expected at least the number of sources")
         options = {"epochs": epochs, "chunk": chunk, "window": window}
@@ -220,7 +219,7 @@ class Mixture:
         """The number of positions; None: without end."""
         end = int(lib.shuf_mixture_length(self._mixture))
         if length is None:
-            return end if end < _END else None
+            return end if end < END else None
         if isinstance(length, str):
             if length not in _STOPS:
                 raise Invalid(f"length: {shown(length)}: expected an integer, {', '.join(map(repr, _STOPS))} or None")
@@ -230,7 +229,7 @@ class Mixture:
             return found
         number = integer("length", length)
         if not 1 <= number <= end:
-            raise Invalid(f"length: {number}: expected 1 to {end if end < _END else '2^62'}, where the sources end")
+            raise Invalid(f"length: {number}: expected 1 to {end if end < END else '2^62'}, where the sources end")
         return number
 
     def _exhausted(self) -> npt.NDArray[np.uint64]:
@@ -243,56 +242,36 @@ class Mixture:
 
     # ---- Places ----
 
-    @property
-    def _end(self) -> int:
-        return _END if self.length is None else self.length
-
     def _fill(self, first: int, count: int, stride: int, threads: int, arrays: Sequence[Any]) -> None:
+        number = _out.threads_of(threads)
         if count:
             addresses = [0 if array is None else array.ctypes.data for array in arrays]
-            check(lib.shufpy_mixture_fill(self._mixture, first, count, stride, threads, *addresses))
-
-    def _range(self, positions: range, threads: Any, arrays: Sequence[Any]) -> None:
-        """Fills arrays with what stands at these positions."""
-        number = _out.threads_of(threads)
-        if positions and positions.step < 0:
-            self._fill(positions[-1], len(positions), -positions.step, number, arrays)
-            for array in arrays:
-                if array is not None:
-                    array[:] = array[::-1].copy()
-        else:
-            self._fill(positions.start, len(positions), positions.step, number, arrays)
+            check(lib.shufpy_mixture_fill(self._mixture, first, count, stride, number, *addresses))
 
     def places(self, offset: int, count: int, stride: int = 1, *, threads: int = 1) -> Places:
         """What stands at the positions offset, offset + stride, ..., `count` of them, as new arrays: sources (uint32), their
         epochs and records (int64)."""
-        first, number, step = u64("offset", offset), u64("count", count), u64("stride", stride)
-        if number and (step == 0 or first >= self._end or number - 1 > (self._end - 1 - first) // step):
-            raise Invalid(
-                f"offset: {first}, count {number}, stride {step}: expected positions below {self._end}, and a stride of 1 or more"
-            )
+        first, number, step = self._checked(offset, count, stride)
         source = _out.new((number,), np.dtype(np.uint32))
         epoch, record = (_out.new((number,), np.dtype(np.int64)) for _ in range(2))
-        self._fill(first, number, step, _out.threads_of(threads), (None, source, epoch, record))
+        self._fill(first, number, step, threads, (None, source, epoch, record))
         return Places(source, epoch, record)
 
-    def __getitem__(self, position: Any) -> Any:
-        if isinstance(position, slice):
-            positions = range(*position.indices(self._end))
-            if len(positions) == 1:  # a step of any size
-                positions = range(positions[0], positions[0] + 1)
-            out = _out.new((len(positions),), np.dtype(np.int64))
-            self._range(positions, 1, (out, None, None, None))
-            return out
-        place = operator.index(position)
-        if not -self._end <= place < self._end:
-            raise IndexError(f"position {place}: expected less than the length, which is {self._end}")
-        single = np.empty(1, np.int64)
-        self._fill(place % self._end, 1, 1, 1, (single, None, None, None))
-        return int(single[0])
+    def range(self, offset: int, count: int, stride: int = 1, *, threads: int = 1) -> Integers:
+        """As Order.range()."""
+        first, number, step = self._checked(offset, count, stride)
+        out: Integers = _out.new((number,), np.dtype(np.int64))
+        self._fill(first, number, step, threads, (out, None, None, None))
+        return out
+
+    def with_epoch(self, epoch: int) -> Mixture:
+        """The mixture, for epoch 0. Others are refused."""
+        if u64("epoch", epoch) != 0:
+            raise Invalid(f"epoch: {epoch}: expected 0, because a mixture is one run, whose sources have epochs of their own")
+        return self
 
     def __contains__(self, index: Any) -> bool:
-        if not is_below(index, sum(self.sizes)):
+        if not is_below(index, self.n):
             return False
         source = int(np.searchsorted(self.offsets, int(index), "right")) - 1
         return bool(self.positions(source, 0, int(index) - int(self.offsets[source])) >= 0)  # its first epoch is the earliest
@@ -327,20 +306,16 @@ class Mixture:
 
     # ---- A value ----
 
-    def __len__(self) -> int:
-        if self.length is None:
-            raise TypeError("a mixture without end has no len(); pass length= or epochs=")
-        return self.length
-
-    def __bool__(self) -> bool:
-        return True
-
     def _arguments(self) -> dict[str, Any]:
         options = {name: _shortest(numbers) for name, numbers in self._numbers.items()}
         return {**options, "stages": self.stages, "block": self.block, "length": self.length if self._is_cut else None}
 
+    def _details(self) -> dict[str, Any]:
+        arguments = repr((self.sizes, self.weights, self._arguments()))
+        return {"length": self.length, "mixture": f"0x{hashlib.blake2b(arguments.encode(), digest_size=8).hexdigest()}"}
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self.sizes, self.weights, self.seed, self._arguments())
+        return _again, (self.sizes, self.weights, self.seed, self._arguments(), type(self))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mixture):
@@ -357,5 +332,5 @@ class Mixture:
         return f"shufd.local.Mixture(sizes={shown(list(self.sizes))}, weights={shown(list(self.weights))}, seed={self.seed}{more})"
 
 
-def _again(sizes: Any, weights: Any, seed: int, arguments: dict[str, Any]) -> Mixture:
-    return Mixture(sizes, weights, seed, **arguments)
+def _again(sizes: Any, weights: Any, seed: int, arguments: dict[str, Any], of: type[Mixture]) -> Mixture:
+    return of(sizes, weights, seed, **arguments)

@@ -12,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _errors, _request
+from ._arguments import shown
 from ._chunks import Sizes
+from ._order import Order
 from .local import Permutation
 
 Indices = npt.NDArray[Any]
@@ -31,6 +33,23 @@ class Epoch:
     shuffle: bool = True
     chunk: int | Sizes | None = None  # with window: a windowed order
     window: int | None = None
+
+
+def check(order: Any, **others: tuple[Any, Any]) -> None:
+    """Fails if a sampler cannot take this order, or if it has one of the other arguments, (value, usual value), which an
+    order decides."""
+    if not isinstance(order, Order):
+        raise _errors.Invalid(f"order: {shown(order)}: expected an order of shufd.local, such as Permutation(n, seed)")
+    for name, (value, usual) in others.items():
+        if value != usual:
+            raise _errors.Invalid(f"{name}: {shown(value)}: expected no {name} beside order=, which decides it")
+    if order.length is None:
+        raise _errors.Invalid(f"order: {shown(order)}: it has no end; expected one with length=")
+
+
+def check_length(name: str, n: int, order: Order) -> None:
+    if n != order.n:
+        raise _errors.Invalid(f"{name}: length {n}: expected {order.n}, the n of the order")
 
 
 def sliced(order: Indices) -> Read:
@@ -52,13 +71,13 @@ def nothing(first: int, count: int, stride: int) -> Indices:
     raise AssertionError
 
 
-class _Computed:
-    """The order by primefold, in the smaller unsigned type that holds n - 1. A call for several values computes some
-    thousand, and the next calls take their values from these. Any number of threads may call it."""
+class _Ahead:
+    """Reads an order, in the smaller type that holds n - 1: Python makes integers of these in less time. A call for several
+    values computes some thousand, and the next calls take their values from these. Any number of threads may call it."""
 
-    def __init__(self, epoch: Epoch) -> None:
-        self._order = Permutation(epoch.n, epoch.seed, epoch.epoch, chunk=epoch.chunk, window=epoch.window)
-        self._kind = np.uint32 if epoch.n <= 2**32 else np.uint64
+    def __init__(self, order: Order) -> None:
+        self._order, self._length = order, len(order)
+        self._kind = np.uint32 if order.n <= 2**32 else np.int64
         self._ahead: tuple[int, int, Indices] = 0, 0, np.empty(0, self._kind)  # first position, stride, values
 
     def __call__(self, first: int, count: int, stride: int) -> Indices:
@@ -66,20 +85,21 @@ class _Computed:
         skipped = (first - begin) // step if step == stride and first >= begin else len(values)
         if skipped + count <= len(values) and begin + skipped * step == first:
             return values[skipped : skipped + count]
-        left = (self._order.n - 1 - first) // stride + 1
-        out = np.empty(min(left, max(count, CHUNK if count > 1 else 1)), self._kind)
-        self._order._fill(first, stride, out)
-        if len(out) > count:
-            self._ahead = first, stride, out
-        return out[:count]
+        left = (self._length - 1 - first) // stride + 1
+        values = self._order.range(first, min(left, max(count, CHUNK if count > 1 else 1)), stride).astype(self._kind)
+        if len(values) > count:
+            self._ahead = first, stride, values
+        return values[:count]
 
 
-def order_of(connect: Callable[[], Any], epoch: Epoch) -> Read:
+def order_of(connect: Callable[[], Any], epoch: Epoch | Order) -> Read:
     """The order of an epoch. connect() gives a client, if a daemon is needed."""
+    if isinstance(epoch, Order):
+        return _Ahead(epoch)
     if not epoch.shuffle:
         return _counted
     if epoch.algorithm == "primefold":
-        return _Computed(epoch)
+        return _Ahead(Permutation(epoch.n, epoch.seed, epoch.epoch, chunk=epoch.chunk, window=epoch.window))
     return sliced(connect().permute(epoch.n, epoch.seed, epoch.epoch, algorithm=epoch.algorithm))
 
 

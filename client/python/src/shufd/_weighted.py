@@ -1,26 +1,25 @@
 # SPDX-License-Identifier: MIT
-"""Weighted draws, a function from numbers of draws to indices, and weighted samples without replacement."""
+"""Weighted draws, with and without replacement."""
 
 from __future__ import annotations
 
-import copy
-import operator
+import dataclasses
+import functools
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _arguments, _out
-from ._arguments import seed_of, shown, u64
+from ._arguments import flag, optional, seed_of, shown, u64
 from ._dtype import NUMBERS, as_u64
 from ._errors import Invalid
+from ._fingerprint import fingerprint
 from ._in_process import check
 from ._names import advise_arguments
+from ._order import END, Integers, Order
 from ._shuf import ffi, lib
 
-Integers = npt.NDArray[np.int64]
-
-_END = 1 << 62  # of the numbers of draws
 _MOST = 1 << 32  # weights
 
 
@@ -45,17 +44,27 @@ def _type_of(values: npt.NDArray[Any]) -> int:
     return NUMBERS[{4: "f32", 8: "f64"}[values.itemsize] if values.dtype.kind == "f" else "u64"]
 
 
-class Weighted:
-    """Weighted draws with replacement: a read-only sequence of indices that computes its values. Draw i is the index j with
-    a probability in proportion to weights[j]. Immutable; pickles; any number of threads may use it.
+def sample_of(weights: npt.NDArray[Any], count: int, seed: int, epoch: int) -> Integers:
+    """weighted_sample() of a weight_array()."""
+    out: Integers = _out.new((count,), np.dtype(np.int64))
+    check(lib.shufpy_weights_sample(
+        weights.ctypes.data, _type_of(weights), weights.size, seed, epoch, count, out.ctypes.data
+    ))  # fmt: skip
+    return out
+
+
+@dataclasses.dataclass(frozen=True, init=False, eq=False, repr=False)
+class Weighted(Order):
+    """Weighted draws: an order, as Order describes it. Draw i is the index j with a probability in proportion to weights[j].
 
     weights      1 to 2^32 finite numbers of 0 or more, not all 0; of these only the ratios matter. They are copied, as
                  float32, float64 or uint64. A weight of 0 is never drawn
     seed, epoch  each epoch has other draws
+    length       the number of draws; None: without end, or without replacement one for each weight above 0
+    replacement  False: the draws are different indices, those of weighted_sample(). Then the first read computes all of them
 
-    weighted[i] is draw i, for i from 0 to 2^62 - 1, and weighted[a:b:c] an int64 array. There is no len(). A draw of a slice
-    takes some nanoseconds, at any place. The table of the draws has 8 bytes for each weight, with their number rounded up to
-    a power of two, beside the copy of the weights; a weight takes some tens of nanoseconds.
+    With replacement, a draw of a slice takes some nanoseconds, at any place. The table of the draws has 8 bytes for each weight,
+    with their number rounded up to a power of two, beside the copy of the weights; a weight takes some tens of nanoseconds.
 
     With a weight for each class and a label for each record, pass class_weights[labels]. To draw each class c with the
     probability p[c], pass (p / numpy.bincount(labels))[labels].
@@ -64,71 +73,91 @@ class Weighted:
     word, so they are not independent. docs/spec.md, "Weighted draws", defines them. Errors: Invalid; OutOfMemory.
     """
 
+    weights: npt.NDArray[Any]
+    seed: int
+    epoch: int
+    length: int | None
+    replacement: bool
+    _fingerprint: str  # of the weights
+    _table: Any  # with replacement
+    _sample: Integers | None  # without, once it is computed
+    algorithm = "weighted"
+    __contains__ = None  # no look-up tells whether an index is drawn
+
     @advise_arguments
-    def __init__(self, weights: Any, seed: int, epoch: int = 0) -> None:
-        self.seed, self.epoch = seed_of(seed), u64("epoch", epoch)
-        self.weights = weight_array(weights)
+    def __init__(
+        self, weights: Any, seed: int, epoch: int = 0, *, length: int | None = None, replacement: bool = True
+    ) -> None:
+        own = vars(self)
+        own.update(seed=seed_of(seed), epoch=u64("epoch", epoch), replacement=flag("replacement", replacement))
+        own.update(weights=weight_array(weights), length=optional("length", length), _table=None, _sample=None)
+        own.update(n=self.weights.size, _fingerprint=fingerprint(self.weights))
+        if self.replacement:
+            own["_table"] = self._make_table()
+        if self.length is not None and not 1 <= self.length < END:
+            raise Invalid(f"length: {self.length}: expected 1 to 2^62 - 1")
+        if not self.replacement:
+            self._check_length()
+
+    def _make_table(self) -> Any:
         out = ffi.new("shuf_weights **")
         check(lib.shufpy_weights_make(self.weights.ctypes.data, _type_of(self.weights), self.weights.size, out))
-        self._table = ffi.gc(out[0], lib.shuf_weights_free)
+        return ffi.gc(out[0], lib.shuf_weights_free)
+
+    def _check_length(self) -> None:
+        """Checks the weights and the length without replacement."""
+        sample_of(self.weights, 0, self.seed, 0)
+        most = int(np.count_nonzero(self.weights))
+        if self.length is None:
+            vars(self)["length"] = most
+        elif self.length > most:
+            raise Invalid(f"length: {self.length}: expected at most {most}, the weights above 0, without replacement")
 
     def with_epoch(self, epoch: int) -> Weighted:
         """The draws of another epoch, from the same table."""
-        other = copy.copy(self)
-        other.epoch = u64("epoch", epoch)
-        return other
+        return self._with(epoch=u64("epoch", epoch), _sample=None)
 
-    def draw(self, offset: int, count: int, stride: int = 1, *, threads: int = 1) -> Integers:
-        """The draws with the numbers offset, offset + stride, ..., `count` of them, as a new array."""
-        first, number, step = u64("offset", offset), u64("count", count), u64("stride", stride)
+    def range(self, offset: int, count: int, stride: int = 1, *, threads: int = 1) -> Integers:
+        """As Order.range()."""
+        first, number, step = self._checked(offset, count, stride)
+        if not self.replacement:
+            return self._drawn()[first:][: number * step : step or 1].copy()
         out: Integers = _out.new((number,), np.dtype(np.int64))
         check(lib.shufpy_weights_draw(
-            self._table, self.seed, self.epoch, first, number, step, _out.threads_of(threads), out.ctypes.data
+            self._table, self.seed, self.epoch, first if number else 0, number, step or 1, _out.threads_of(threads), out.ctypes.data
         ))  # fmt: skip
         return out
 
-    def __getitem__(self, number: Any) -> Any:
-        if isinstance(number, slice):
-            draws = range(*number.indices(_END))
-            if draws.step < 0:
-                return self.draw(draws[-1] if draws else 0, len(draws), -draws.step)[::-1].copy()
-            return self.draw(draws.start, len(draws), draws.step)
-        place = operator.index(number)
-        if not -_END <= place < _END:
-            raise IndexError(f"draw {place}: expected less than 2^62")
-        return int(self.draw(place % _END, 1)[0])
+    def _drawn(self) -> Integers:
+        drawn = self._sample
+        if drawn is None:
+            drawn = sample_of(self.weights, len(self), self.seed, self.epoch)
+            vars(self)["_sample"] = drawn
+        return drawn
 
-    def __copy__(self) -> Weighted:
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        return other
+    def _details(self) -> dict[str, Any]:
+        return {**self._options(), "weights": self._fingerprint}
 
-    def __deepcopy__(self, memo: Any) -> Weighted:
-        return self
+    def _options(self) -> dict[str, Any]:
+        return {"length": self.length, "replacement": self.replacement}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.weights, self.seed, self.epoch)
+        return functools.partial(type(self), **self._options()), (self.weights, self.seed, self.epoch)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Weighted):
+        if not isinstance(other, Weighted) or type(other) is not type(self):
             return NotImplemented
-        return (self.seed, self.epoch) == (other.seed, other.epoch) and np.array_equal(self.weights, other.weights)
+        mine, others = ((order.seed, order.epoch, order._options()) for order in (self, other))
+        return mine == others and np.array_equal(self.weights, other.weights)
 
     def __hash__(self) -> int:
-        return hash((self.seed, self.epoch, self.weights.size))
+        return hash((self.seed, self.epoch, self.n))
 
     def __repr__(self) -> str:
-        weights = shown(self.weights.tolist() if self.weights.size < 100 else self.weights)
-        return f"shufd.local.Weighted(weights={weights}, seed={self.seed}, epoch={self.epoch})"
-
-
-def sample_of(weights: npt.NDArray[Any], count: int, seed: int, epoch: int) -> Integers:
-    """weighted_sample() of a weight_array()."""
-    out: Integers = _out.new((count,), np.dtype(np.int64))
-    check(lib.shufpy_weights_sample(
-        weights.ctypes.data, _type_of(weights), weights.size, seed, epoch, count, out.ctypes.data
-    ))  # fmt: skip
-    return out
+        weights = shown(self.weights.tolist() if self.n < 100 else self.weights)
+        usual = {"length": None, "replacement": True}
+        more = "".join(f", {name}={value}" for name, value in self._options().items() if value != usual[name])
+        return f"shufd.local.Weighted(weights={weights}, seed={self.seed}, epoch={self.epoch}{more})"
 
 
 @advise_arguments

@@ -27,7 +27,9 @@ from ._chunks import chunk_of, named
 from ._device import DeviceArray
 from ._jax_random import normal, randperm, uniform
 from ._names import dir_of
+from ._order import Order
 from ._orders import Epoch, Read
+from ._sampler_state import state_of
 from .random import RecordGenerator
 
 __all__ = ["IndexSampler", "normal", "permutation", "randperm", "uniform"]
@@ -47,6 +49,8 @@ class IndexSampler:
                    transformations
     client, algorithm, chunk, window
                    as in shufd.torch.DistributedSampler
+    order          an order of shufd.local in the place of `shuffle` and these, with n equal to `num_records`. The first epoch is
+                   that of the order. Without `seed`, there are no generators
 
     `sampler[i]` returns RecordMetadata(index, record_key, rng) in constant time, and raises IndexError
     past the end. Pickles; needs the package grain. Errors: Invalid, and those of Client.permute()
@@ -65,6 +69,7 @@ class IndexSampler:
         algorithm: str = "primefold",
         chunk: Any = None,
         window: int | None = None,
+        order: Order | None = None,
     ) -> None:
         import grain
 
@@ -79,7 +84,13 @@ class IndexSampler:
         self.algorithm = str(algorithm)
         self.chunk, self.window = chunk_of(chunk), optional("window", window)
         self._shard_options = grain.sharding.NoSharding() if shard_options is None else shard_options
-        self._client = client
+        self._client, self.order = client, order
+        if order is not None:
+            _orders.check(
+                order, shuffle=(self.shuffle, False), client=(client, None), algorithm=(self.algorithm, "primefold"),
+                chunk=(self.chunk, None), window=(self.window, None),
+            )  # fmt: skip
+            _orders.check_length("num_records", self.num_records, order)
         self._metadata: Any = grain.RecordMetadata
         self._size = self._epoch_size()
         self._length = sys.maxsize if num_epochs is None else num_epochs * self._size
@@ -87,12 +98,14 @@ class IndexSampler:
 
     def _epoch_size(self) -> int:
         """The positions of an epoch that are used."""
+        size = self.num_records if self.order is None else len(self.order)
         if not self._shard_options.drop_remainder:
-            return self.num_records
+            return size
         count: int = self._shard_options.shard_count
-        if self.num_records < count:
-            raise _errors.Invalid(f"num_records: {self.num_records}: expected {count} or more, a record for each shard")
-        return self.num_records // count * count
+        if size < count:
+            name = "num_records:" if self.order is None else "order: length"
+            raise _errors.Invalid(f"{name} {size}: expected {count} or more, a record for each shard")
+        return size // count * count
 
     def _forget(self) -> None:
         self._orders: dict[int, Read] = {}
@@ -108,9 +121,11 @@ class IndexSampler:
             if epoch in self._orders:
                 return self._orders[epoch]
             self._orders = dict([*self._orders.items()][-1:])
-            order = _orders.order_of(self._connect, self._order(epoch))
+            given = None if self.order is None else self.order.with_epoch(self.order.epoch + epoch)
+            order = _orders.order_of(self._connect, self._order(epoch) if given is None else given)
             self._orders = {**self._orders, epoch: order}
-            _orders.prefetch(self._connect, self._order(epoch + 1))
+            if given is None:
+                _orders.prefetch(self._connect, self._order(epoch + 1))
             return order
 
     def _connect(self) -> _client.Client:
@@ -141,10 +156,10 @@ class IndexSampler:
     def __repr__(self) -> str:
         """Grain compares it between a checkpoint and the loader that continues there."""
         windows = "" if self.window is None else f", chunk={named(self.chunk)}, window={self.window}"
+        order = f"algorithm={self.algorithm!r}{windows}" if self.order is None else f"order={state_of(self.order)}"
         return (
             f"shufd.jax.IndexSampler(num_records={self.num_records}, shard_options={self._shard_options!r}, "
-            f"shuffle={self.shuffle}, num_epochs={self.num_epochs}, seed={self.seed}, "
-            f"algorithm={self.algorithm!r}{windows})"
+            f"shuffle={self.shuffle}, num_epochs={self.num_epochs}, seed={self.seed}, {order})"
         )
 
 

@@ -2,6 +2,7 @@
 """Permutations, shuffles and random numbers that this process computes, without a daemon. The values have the bits of
 those that `shufd.permute()` and its neighbours return.
 
+    Order                    the common part of Permutation, its subset(), Mixture and Weighted, which samplers take
     permute, Permutation     permutations, and slices and shards of them
     Mixture, tempered        several data sets, mixed by weights
     Weighted, weighted_sample
@@ -28,31 +29,33 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-import operator
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _arguments, _dtype, _interval, _out, _request
+from . import _arguments, _chunks, _dtype, _interval, _out, _request
 from ._arguments import seed_of, u64
-from ._chunks import Order, Sizes, chunk_of, window_of
+from ._chunks import Sizes, chunk_of, window_of
 from ._dtype import as_u64
 from ._errors import Invalid, renamed
+from ._fingerprint import fingerprint
 from ._in_process import check
 from ._mixture import Mixture, Places, tempered
 from ._names import advise_arguments, dir_of
-from ._shuf import ffi, lib
+from ._order import Order
+from ._shuf import lib
+from ._subset import Subset
 from ._weighted import Weighted, weighted_sample
 from .random import Stream, check_generator, kind_of
 
 __all__ = [
-    "Mixture", "Permutation", "Places", "Weighted", "fingerprint", "index", "inverse_index", "normal", "permute", "shuffle",
-    "tempered", "uniform", "unshuffle", "weighted_sample",
+    "Mixture", "Order", "Permutation", "Places", "Subset", "Weighted", "fingerprint", "index", "inverse_index", "normal",
+    "permute", "shuffle", "tempered", "uniform", "unshuffle", "weighted_sample",
 ]  # fmt: skip
 __dir__ = dir_of(__all__)
-Mixture.__module__ = Places.__module__ = Weighted.__module__ = __name__
-tempered.__module__ = weighted_sample.__module__ = __name__
+Mixture.__module__ = Order.__module__ = Places.__module__ = Subset.__module__ = Weighted.__module__ = __name__
+fingerprint.__module__ = tempered.__module__ = weighted_sample.__module__ = __name__
 
 _MOST = 1 << 62
 
@@ -101,18 +104,17 @@ def permute(
 
 
 @dataclasses.dataclass(frozen=True, init=False, repr=False)
-class Permutation:
-    """One permutation of [0, n) by `primefold`, as a read-only sequence that computes its values. Immutable; pickles;
-    equal to others of the same arguments.
+class Permutation(Order):
+    """One permutation of [0, n) by `primefold`: an order, as Order describes it, with a value at each position.
 
     n      1 to 2^62
     seed, epoch
            0 to 2^64 - 1
     chunk, window
-           a windowed order, as in Client.permute(); both or none. For chunks of unequal sizes, `chunk` is the list or array
-           of the sizes of all chunks, 1 to 2^24 of them, and n their sum, or None. It takes some tens of nanoseconds
-           for each chunk, 20 bytes, and 8 for its size; `chunk` of one order may be that of others, which then share
-           the sizes
+           a windowed order, as in Client.permute(); both or none. Chunk k has the records k * chunk to (k + 1) * chunk - 1.
+           For chunks of unequal sizes, `chunk` is the list or array of the sizes of all chunks, 1 to 2^24 of them, and n
+           their sum, or None. It takes some tens of nanoseconds for each chunk, 20 bytes, and 8 for its size; `chunk` of
+           one order may be that of others, which then share the sizes
     """
 
     n: int
@@ -120,7 +122,8 @@ class Permutation:
     epoch: int
     chunk: int | Sizes | None
     window: int | None
-    _order: ClassVar[Order | None] = None  # with sizes, that of the object
+    _order: ClassVar[_chunks.Order | None] = None  # with sizes, that of the object
+    algorithm = "primefold"
 
     def __init__(
         self, n: int | None = None, seed: int | None = None, epoch: int = 0, *, chunk: Any = None, window: int | None = None
@@ -138,7 +141,7 @@ class Permutation:
     def _set_sizes(self, n: int | None, seed: int, epoch: int, sizes: Sizes, window: int) -> None:
         if n is not None and u64("n", n) != sizes.n:
             raise Invalid(f"n: {n}: expected {sizes.n}, the sum of the sizes of the chunks, or None")
-        order = Order(sizes, window, seed, epoch)
+        order = _chunks.Order(sizes, window, seed, epoch)
         vars(self).update(n=sizes.n, seed=seed, epoch=epoch, chunk=sizes, window=window, _order=order)
 
     def index(self, positions: npt.ArrayLike, *, out: Any = None, threads: int = 1) -> Any:
@@ -151,11 +154,12 @@ class Permutation:
         return self._look_up("values", values, True, out, threads)
 
     def range(self, offset: int, count: int, stride: int = 1, *, out: Any = None) -> npt.NDArray[Any]:
-        """The `count` values at offset, offset + stride, ..., from the beginning again after the end. `out` is an array of
-        NumPy of uint64, or of uint32 if n is at most 2^32, which takes less time; None: a new uint64 array."""
+        """As Order.range(). `out` is an array of NumPy of int64 or uint64, or of uint32 if n is at most 2^32, which takes less
+        time; None: a new int64 array."""
         first, step, number = u64("offset", offset) % self.n, u64("stride", stride), u64("count", count)
-        is_narrow = getattr(out, "dtype", None) == np.uint32 and self.n <= 2**32
-        result = _out.array_for(out, (number,), np.uint32 if is_narrow else np.uint64)
+        kind = getattr(out, "dtype", None)
+        is_narrow = kind == np.uint32 and self.n <= 2**32
+        result = _out.array_for(out, (number,), kind if is_narrow or kind == np.uint64 else np.int64)
         if not isinstance(result, np.ndarray):
             raise Invalid(f"out: {type(out).__name__}: expected an array of NumPy")
         if number and step and first + (number - 1) * step < self.n:
@@ -163,11 +167,11 @@ class Permutation:
         elif is_narrow:
             result[:] = self.range(first, number, step)
         elif number:
-            self._fill_range(first, step, result)
+            self._fill_range(first, step, result.view(np.uint64))
         return result
 
     def _fill(self, offset: int, stride: int, out: npt.NDArray[Any]) -> None:
-        """Fills an array of uint32 (n <= 2^32) or uint64 with the values at offset, offset + stride, ..., which are all
+        """Fills an array of uint32 (n <= 2^32), uint64 or int64 with the values at offset, offset + stride, ..., which are all
         below n."""
         if self._order is not None:
             return self._order.fill(offset, stride, out)
@@ -211,37 +215,44 @@ class Permutation:
             self.n, self.seed, self.epoch, self.chunk or 0, self.window or 0, inverse, threads, at.ctypes.data, at.size, out.ctypes.data
         ))  # fmt: skip
 
-    def __len__(self) -> int:
+    @property
+    def length(self) -> int:  # type: ignore[override]
+        """The number of positions, which is n."""
         return self.n
-
-    def __getitem__(self, position: int) -> int:
-        place = operator.index(position)
-        if not -self.n <= place < self.n:
-            raise IndexError(f"position {place}: expected less than n, which is {self.n}")
-        return int(self.index(place % self.n))
 
     def __contains__(self, value: Any) -> bool:
         return _arguments.is_below(value, self.n)
 
-    def chunks(self, offset: int, count: int) -> npt.NDArray[np.uint64]:
-        """The numbers of the chunks that the `count` values from `offset` on come from, without repetition, in the order in
-        which a reader first needs them. Chunk k has the records k * chunk to (k + 1) * chunk - 1, or with a list of sizes the
-        chunk[k] records after those of the chunks before it. Only of a windowed order."""
-        if self.chunk is None:
-            raise Invalid("chunk: None: expected a windowed order")
-        if u64("offset", offset) >= self.n:
-            raise Invalid(f"offset: {offset}: expected a position below n, {self.n}")
-        number = min(u64("count", count), self.n - offset)
-        if self._order is not None or isinstance(self.chunk, Sizes):
-            assert self._order is not None
-            return self._order.needed(offset, number, 1)
-        numbers = self.range(offset, number) // np.uint64(self.chunk)
+    def subset(self, kept: npt.ArrayLike) -> Subset:
+        """The order of some records only, with the seed and epoch of this one.
+
+        kept  different records in ascending order, or a mask of n booleans
+        """
+        return Subset(self, kept)
+
+    def with_epoch(self, epoch: int) -> Permutation:
+        """As Order.with_epoch()."""
+        other = super().with_epoch(epoch)
+        if isinstance(self.chunk, Sizes):
+            assert self.window is not None
+            vars(other)["_order"] = _chunks.Order(self.chunk, self.window, self.seed, other.epoch)
+        return other
+
+    def _needed(self, offset: int, count: int, stride: int) -> npt.NDArray[Any]:
+        if self._order is not None:
+            return self._order.needed(offset, count, stride).view(np.int64)
+        numbers = self._chunk_of(self.range(offset, count, stride))
         places = np.unique(numbers, return_index=True)[1]
-        first_needed: npt.NDArray[np.uint64] = numbers[np.sort(places)]
+        first_needed: npt.NDArray[Any] = numbers[np.sort(places)]
         return first_needed
 
+    def _chunk_of(self, records: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        if isinstance(self.chunk, Sizes):
+            return np.searchsorted(np.cumsum(self.chunk, dtype=np.int64), records.astype(np.int64), side="right")
+        return records.astype(np.int64) // min(self.chunk or 1, self.n)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return (functools.partial(Permutation, chunk=self.chunk, window=self.window), (self.n, self.seed, self.epoch))
+        return functools.partial(type(self), chunk=self.chunk, window=self.window), (self.n, self.seed, self.epoch)
 
     def __repr__(self) -> str:
         windows = f", chunk={self.chunk}, window={self.window}" if self.chunk is not None else ""
@@ -395,25 +406,3 @@ def _draw(
         source = generator
         source._take(kind_of(dtype, **law), count, lambda place: fill(source.seed, source.stream, place))
     return result if shape or out is not None else result.item()
-
-
-# ---- Fingerprints --------------------------------------------------------------------------------
-
-
-@advise_arguments
-def fingerprint(values: npt.ArrayLike, *, threads: int = 1) -> str:
-    """The fingerprint of an array, which is that of Client.fingerprint() for the values of a whole permutation: 64 bits
-    computed from all values in their order, as 0x and 16 hexadecimal digits.
-
-    values  of a type with 2, 4 or 8 bytes, of any shape. Integers below 2^32 have one fingerprint as u32, u64 and i64. The
-            order of the bytes in memory makes no difference
-    """
-    given = _arguments.array("values", values)
-    array = _arguments.contiguous("values", given, given.dtype.newbyteorder("="))
-    if array.dtype.hasobject or array.itemsize not in (2, 4, 8):
-        raise Invalid(f"values: type {array.dtype}: expected a type with 2, 4 or 8 bytes")
-    result = ffi.new("uint64_t *")
-    check(lib.shufpy_host_fingerprint(
-        array.ctypes.data, array.itemsize, array.size, _out.threads_of(threads), result
-    ))  # fmt: skip
-    return f"{result[0]:#018x}"

@@ -33,7 +33,7 @@ StatefulDataLoader calls both methods itself.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Iterator, Sized
+from typing import Any, Iterator, Sized, cast
 
 import numpy as np
 import torch.utils.data
@@ -42,7 +42,9 @@ from . import _client, _connect_rank, _errors, _frameworks, _orders, _sampler_st
 from ._arguments import counted, flag, integer, optional, seed_of, shown, u64
 from ._chunks import chunk_of
 from ._global_shuffle import global_shuffle
+from ._mixture import Mixture
 from ._names import advise_arguments, dir_of
+from ._order import Order
 from ._orders import Epoch, Indices, Read
 from ._ranks import group_of_torch, in_worker, launched_ranks, rank_and_world
 from ._share import Cursor, Share
@@ -51,8 +53,7 @@ from ._torch_batches import BatchSampler
 from ._torch_generator import Generator
 from ._torch_mixture import MixtureDataset
 from ._torch_random import index, normal_, randperm, shuffle, uniform_
-from ._weighted import Weighted, sample_of, weight_array
-from .local import fingerprint
+from ._weighted import Weighted
 from .random import ReplacementGenerator
 
 __all__ = [
@@ -81,6 +82,10 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
     chunk, window  a windowed order, as in Client.permute(), for data in chunks; for chunks of unequal sizes, `chunk` is
                    their list, as in shufd.local.Permutation. A state names the list by its fingerprint, and a sampler
                    with another list refuses it. All ranks read from the same window
+    order          an order of shufd.local in the place of `shuffle`, `seed`, `client`, `algorithm`, `chunk` and `window`,
+                   such as Permutation(n, seed).subset(mask). The length of the dataset is its n, and the epoch begins as its
+                   epoch; set_epoch() selects that of order.with_epoch(). The indices of an epoch are len(order). A state of
+                   another order is refused
     check_ranks    True: the first iteration fails with Mismatch if another rank has other data, another seed or
                    another epoch. It asks the store of torch.distributed once, without waiting for a rank. Only if
                    torch.distributed is initialised with `num_replicas` ranks
@@ -108,6 +113,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         algorithm: str = "primefold",
         chunk: Any = None,
         window: int | None = None,
+        order: Order | None = None,
         check_ranks: bool = True,
     ) -> None:
         self.rank, self.num_replicas = rank_and_world(rank, num_replicas)
@@ -118,9 +124,32 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         self.shuffle, self.drop_last = flag("shuffle", shuffle), flag("drop_last", drop_last)
         self.seed, self.algorithm = seed_of(seed), str(algorithm)
         self.window = optional("window", window)
-        self._client = client
+        self._client, self.order = client, order
+        if order is not None:
+            self._take(order)
         self._rank_check = _verify.RankCheck(flag("check_ranks", check_ranks))
         self._is_divided = False  # a loader of accelerate has copied it into its workers
+
+    def _take(self, order: Order) -> None:
+        """Takes from the order what it decides."""
+        _orders.check(
+            order, shuffle=(self.shuffle, True), seed=(self.seed, 0), client=(self._client, None),
+            algorithm=(self.algorithm, "primefold"), chunk=(self.chunk, None), window=(self.window, None),
+        )  # fmt: skip
+        _orders.check_length("dataset", self.n, order)
+        if isinstance(order, Mixture) and isinstance(self.dataset, MixtureDataset):
+            raise _errors.Invalid(
+                "order: a Mixture: expected none with a MixtureDataset, which has its order: pass shuffle=False, or a "
+                "ConcatDataset of the sources"
+            )
+        for name in ("seed", "algorithm", "chunk", "window"):
+            setattr(self, name, getattr(order, name))
+        self._epoch = order.epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        if self.order is not None:
+            self.order.with_epoch(epoch)  # checks it
+        super().set_epoch(epoch)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**_sampling.Resumable.__getstate__(self), "_is_divided": self._is_divided or _frameworks.divides_again()}
@@ -147,7 +176,8 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         return self.num_samples
 
     def _share(self, start: int) -> Share:
-        return Share(self.n, self.rank, self.num_replicas, self.drop_last, start)
+        length = self.n if self.order is None else len(self.order)
+        return Share(length, self.rank, self.num_replicas, self.drop_last, start)
 
     def _order(self, epoch: int) -> Epoch:
         return Epoch(self.n, self.seed, epoch, self.algorithm, self.shuffle, self.chunk, self.window)
@@ -174,6 +204,9 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
 
     def _read(self, epoch: int) -> Read:
         """Reads the order of an epoch."""
+        if self.order is not None:
+            _orders.check_length("dataset", self.n, self.order)
+            return _orders.order_of(self._connect, self.order.with_epoch(epoch))
         read = _orders.order_of(self._connect, self._order(epoch))
         _orders.prefetch(self._connect, self._order(epoch + 1))
         return read
@@ -184,16 +217,18 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         return self._client
 
     def _description(self) -> dict[str, Any]:
-        return _sampler_state.state_of(self._order(self._epoch))
+        if self.order is None:
+            return _sampler_state.state_of(self._order(self._epoch))
+        return {**_sampler_state.state_of(self.order), "epoch": self._epoch}
 
     def __iter__(self) -> Iterator[int]:
         return _sampling.Resumable.__iter__(self)
 
     def __repr__(self) -> str:
+        order = f"shuffle={self.shuffle}, seed={self.seed}" if self.order is None else f"order={self.order!r}"
         return (
             f"shufd.torch.DistributedSampler(n={self.n}, rank={self.rank}, "
-            f"num_replicas={self.num_replicas}, shuffle={self.shuffle}, seed={self.seed}, epoch={self.epoch}, "
-            f"drop_last={self.drop_last})"
+            f"num_replicas={self.num_replicas}, {order}, epoch={self.epoch}, drop_last={self.drop_last})"
         )
 
 
@@ -228,35 +263,23 @@ class WeightedRandomSampler(DistributedSampler):
         check_ranks: bool = True,
     ) -> None:
         draws = integer("num_samples", num_samples)
-        if not 1 <= draws < 2**62:
-            raise _errors.Invalid(f"num_samples: {draws}: expected 1 to 2^62 - 1")
-        super().__init__(range(draws), num_replicas, rank, seed=seed, check_ranks=check_ranks)
-        self.replacement = flag("replacement", replacement)
-        self._weighted = Weighted(weights, seed) if self.replacement else None
-        self.weights = weight_array(weights) if self._weighted is None else self._weighted.weights
-        if self._weighted is None:
-            sample_of(self.weights, 0, self.seed, 0)  # checks the weights
-            if draws > (most := np.count_nonzero(self.weights)):
-                raise _errors.Invalid(f"num_samples: {draws}: expected at most {most}, the weights above 0, without replacement")
-        self._fingerprint = fingerprint(self.weights)
+        try:
+            order = Weighted(weights, seed, length=draws, replacement=replacement)
+        except _errors.Invalid as error:
+            raise _errors.Invalid(str(error).replace("length:", "num_samples:")) from None
+        super().__init__(range(order.n), num_replicas, rank, order=order, check_ranks=check_ranks)
+        self.replacement = order.replacement
+
+    @property
+    def weights(self) -> Any:
+        return cast(Weighted, self.order).weights
 
     def _following(self) -> int:
         return (self._epoch + 1) % 2**64
 
-    def _read(self, epoch: int) -> Read:
-        if self._weighted is None:
-            return _orders.sliced(sample_of(self.weights, self.n, self.seed, epoch))
-        return self._weighted.with_epoch(epoch).draw
-
-    def _description(self) -> dict[str, Any]:
-        order = Epoch(self.weights.size, self.seed, self._epoch, "weighted")
-        return _sampler_state.state_of(
-            order, num_samples=self.n, replacement=self.replacement, weights=self._fingerprint
-        )
-
     def __repr__(self) -> str:
         return (
-            f"shufd.torch.WeightedRandomSampler(n={self.weights.size}, num_samples={self.n}, "
+            f"shufd.torch.WeightedRandomSampler(n={self.n}, num_samples={self._share(0).n}, "
             f"replacement={self.replacement}, rank={self.rank}, num_replicas={self.num_replicas}, seed={self.seed}, "
             f"epoch={self.epoch})"
         )

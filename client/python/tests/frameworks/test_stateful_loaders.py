@@ -540,3 +540,55 @@ def test_a_node_with_an_iterator_counts_from_the_place_that_the_job_loads(asks, 
     orders = [shufd.local.permute(12, 7, first + i).tolist() for i in range(3)]
     orders[0] = orders[0][position % 12 :]
     assert [[*loader] for _ in range(3)] == orders
+
+
+# ---- Orders ----
+
+MASK = [i % 3 != 0 for i in range(60)]
+ORDERS = {
+    "windowed": shufd.local.Permutation(60, 7, chunk=4, window=3),
+    "subset": shufd.local.Permutation(60, 7).subset(MASK),
+    "weighted": shufd.local.Weighted(range(60), 7, length=70),
+    "weighted sample": shufd.local.Weighted(range(60), 7, length=50, replacement=False),
+    "mixture": shufd.local.Mixture([50, 10], [1, 1], 7, length=70),
+}
+
+
+@pytest.mark.parametrize("workers, persistent", [(0, False), (2, True)])
+@pytest.mark.parametrize("through_batches", [False, True])
+@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS.keys())
+def test_an_order_resumes_in_the_middle_of_an_epoch(order, through_batches, workers, persistent):
+    """Of two ranks, after each number of steps, and goes on to the next epoch."""
+    epochs = 1 if order.algorithm == "mixture" else 2
+
+    def make(epoch):
+        sampler = shufd.torch.DistributedSampler(range(60), 2, 1, order=order)
+        sampler.set_epoch(epoch)
+        options = {"batch_size": 4, "sampler": sampler}
+        if through_batches:
+            options = {"batch_sampler": shufd.torch.BatchSampler(sampler, 4, False)}
+        return sampler, StatefulDataLoader(range(60), num_workers=workers, persistent_workers=persistent, **options)
+
+    whole = [order.with_epoch(epoch)[1::2].tolist() for epoch in range(epochs)]
+    for steps in (1, 4, len(whole[-1]) // 4):
+        sampler, loader = make(epochs - 1)
+        head = [i for _, batch in zip(range(steps), loader) for i in batch.tolist()]
+        state = json.loads(json.dumps(loader.state_dict()))
+        sampler, loader = make(epochs - 1)
+        loader.load_state_dict(state)
+        assert head + [i for batch in loader for i in batch.tolist()] == whole[-1]
+        if epochs > 1:
+            sampler.set_epoch(0)
+            assert [i for batch in loader for i in batch.tolist()] == whole[0]
+
+
+def test_a_loader_with_the_state_of_another_order_is_refused():
+    def make(order):
+        return StatefulDataLoader(range(60), batch_size=4, sampler=shufd.torch.DistributedSampler(range(60), 1, 0, order=order))
+
+    loader = make(ORDERS["subset"])
+    next(iter(loader))
+    other = make(ORDERS["subset"].order.subset(range(40)))
+    other.load_state_dict(loader.state_dict())
+    with pytest.raises(shufd.Invalid, match="^state: subset '0x.*': expected '0x.*', as in this sampler"):
+        list(other)

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: MIT
+"""What the orders of shufd.local have in common, and subsets of permutations."""
+
+import copy
+import pickle
+import re
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shufd
+from conftest import run_in_child
+from shufd.local import Mixture, Order, Permutation, Subset, Weighted
+
+SEEDS = st.integers(0, 2**64 - 1)
+LENGTHS = st.integers(1, 300)
+
+
+@st.composite
+def permutations(draw):
+    sizes = st.lists(st.integers(1, 40), min_size=1, max_size=8)
+    chunk = draw(st.sampled_from([None, 1, 7, 400]) | sizes)
+    n = sum(chunk) if isinstance(chunk, list) else draw(LENGTHS)
+    return Permutation(n, draw(SEEDS), draw(SEEDS), chunk=chunk, window=draw(st.integers(1, 5)) if chunk else None)
+
+
+@st.composite
+def subsets(draw):
+    order = draw(permutations())
+    return order.subset(sorted(draw(st.sets(st.integers(0, order.n - 1), min_size=1, max_size=60))))
+
+
+@st.composite
+def draws(draw):
+    weights = draw(st.lists(st.integers(0, 5), min_size=1, max_size=30).filter(any))
+    replacement = draw(st.booleans())
+    length = draw(st.integers(1, 300 if replacement else np.count_nonzero(weights)))
+    return Weighted(weights, draw(SEEDS), draw(SEEDS), length=length, replacement=replacement)
+
+
+@st.composite
+def mixtures(draw):
+    return Mixture(draw(st.lists(LENGTHS, min_size=1, max_size=4)), None, draw(SEEDS), length=draw(LENGTHS))
+
+
+ORDERS = st.one_of(permutations(), subsets(), draws(), mixtures())
+
+
+@settings(deadline=None, max_examples=200)
+@given(ORDERS, st.data())
+def test_a_sequence(order, data):
+    whole = order[:]
+    assert isinstance(order, Order) and len(order) == order.length == len(whole) and order
+    assert whole.dtype == order.range(0, len(order)).dtype == np.int64 and whole.max() < order.n and whole.min() >= 0
+    assert list(order) == whole.tolist() == [order[i] for i in range(len(order))] and type(order[0]) is int
+    bound = st.none() | st.integers(-2 * len(order), 2 * len(order)) | st.integers(-(2**70), 2**70)
+    cut = slice(data.draw(bound), data.draw(bound), data.draw(bound.filter(lambda step: step != 0)))
+    assert np.array_equal(order[cut], whole[cut]) and order[cut].dtype == np.int64
+    for place in (len(order), -len(order) - 1, 2**80):
+        with pytest.raises(IndexError):
+            order[place]
+    assert np.array_equal(np.asarray(order), whole) and np.array(order, np.float32).dtype == np.float32
+    order[:][:] = np.asarray(order)[:] = 0  # arrays are new
+    assert np.array_equal(order[:], whole)
+
+
+@settings(deadline=None, max_examples=100)
+@given(ORDERS, SEEDS)
+def test_a_value(order, epoch):
+    others = (pickle.loads(pickle.dumps(order)), copy.copy(order), copy.deepcopy(order), order.with_epoch(order.epoch))
+    for other in others:
+        assert other == order and hash(other) == hash(order) and repr(other) == repr(order) and np.array_equal(other[:], order[:])
+    assert "..." in repr(order) or eval(repr(order), {"shufd": shufd}) == order
+    for name in ("n", "epoch", "length", "other"):
+        with pytest.raises(AttributeError):
+            setattr(order, name, 5)
+    if isinstance(order, Mixture):
+        return
+    before, following = order[:], order.with_epoch(epoch)
+    assert following.epoch == epoch and (following == order) == (epoch == order.epoch)
+    assert following.with_epoch(order.epoch) == order and np.array_equal(order[:], before)
+    assert np.array_equal(pickle.loads(pickle.dumps(following))[:], following[:])
+
+
+@settings(deadline=None, max_examples=100)
+@given(ORDERS, st.integers(1, 9), st.data())
+def test_ranks_cover_an_order(order, world, data):
+    position = data.draw(st.integers(0, len(order)))
+    rest = np.empty(len(order) - position, np.int64)
+    for rank in range(world):
+        count = len(range(position + rank, len(order), world))
+        rest[rank::world] = order.range(position + rank, count, world)
+        assert np.array_equal(order[position + rank :: world], rest[rank::world])
+    assert np.array_equal(rest, order[position:])
+
+
+@pytest.mark.parametrize("order", [
+    Permutation(2**62, 7, 3), Permutation(2**62, 7, chunk=2**40, window=100), Weighted([1, 0, 3], 7), Mixture([2**61, 5], [1, 1], 7),
+    Permutation(2**62, 7).subset([0, 5, 2**41, 2**62 - 1]),
+])  # fmt: skip
+def test_large_orders(order):
+    end = len(order) if order.length else 2**62
+    for place in (0, 1, end // 2, end - 1):
+        assert 0 <= order[place] < order.n and order[place] == order[place : place + 1][0] == order[place - end]
+    ahead = order[end - 9 :]
+    assert ahead.tolist() == [order[i] for i in range(end - min(9, end), end)]
+    assert order[::-1][:0].size == 0 if end < 9 else order[end : end - 9 : -1].tolist() == ahead[:0:-1].tolist()
+    if end > 2**40:
+        with pytest.raises(shufd.OutOfMemory):
+            np.asarray(order)  # at once, where NumPy would ask for each element
+    if order.length is None:
+        with pytest.raises(TypeError, match="length="):
+            len(order)
+    elif hasattr(order, "inverse_index"):
+        assert [order.inverse_index(order[i]) for i in (0, end - 1)] == [0, end - 1]
+
+
+def test_indices_of_a_weighted_order():
+    with pytest.raises(TypeError, match="not a container"):
+        0 in Weighted([1, 0], 7)  # a search would have no end
+
+
+# ---- Subsets ----
+
+
+def chunks_of(order):
+    """The records of each chunk."""
+    chunk = order.chunk
+    ends = np.arange(chunk, order.n, chunk) if isinstance(chunk, int) else np.cumsum(chunk)[:-1]
+    return np.split(np.arange(order.n), ends)
+
+
+def test_the_subset_of_all_records_is_the_order():
+    for windows in ({}, {"chunk": 9, "window": 3}, {"chunk": [40, 10, 30, 20], "window": 2}):
+        order = Permutation(100, 7, 3, **windows)
+        assert np.array_equal(order.subset(np.ones(100, bool))[:], order[:])
+
+
+@settings(deadline=None, max_examples=150)
+@given(subsets(), st.data())
+def test_a_subset_is_a_permutation_of_its_records(order, data):
+    kept, windows = order.kept, {}
+    if order.chunk is not None:
+        sizes = [len(np.intersect1d(kept, records)) for records in chunks_of(order)]
+        windows = {"chunk": [size for size in sizes if size], "window": order.window}
+    assert np.array_equal(order[:], kept[Permutation(len(kept), order.seed, order.epoch, **windows)[:]])
+    assert sorted(order) == kept.tolist()
+    assert order.inverse_index(order[:]).tolist() == list(range(len(order)))
+    place = data.draw(st.integers(0, len(order) - 1))
+    assert order.inverse_index(order[place]) == place and type(order.inverse_index(kept[0])) is int
+    mask = np.zeros(order.n, bool)
+    mask[kept] = True
+    for same in (mask, mask.tolist(), kept.tolist(), kept.astype(np.int16), np.repeat(kept, 2)[::2]):
+        assert order.order.subset(same) == order == Subset(order.order, same)
+    assert [record in order for record in range(-1, order.n + 1)] == [False, *mask.tolist(), False]
+    for other in ([-1], [order.n], np.flatnonzero(~mask)):
+        if len(other):
+            with pytest.raises(shufd.Invalid, match="^values: "):
+                order.inverse_index(other)
+    begin, count = data.draw(st.integers(0, 400)), data.draw(st.integers(0, 400))
+    assert order.range(begin, count).tolist() == [order[(begin + k) % len(order)] for k in range(count)]
+
+
+def test_a_subset_keeps_no_array_of_the_caller():
+    for given_kept in (np.array([1, 5], np.uint64), np.array([1, 5], np.uint32), np.array([1, 5]), np.arange(6) % 4 == 1):
+        order = Permutation(6, 7).subset(given_kept)
+        before = order[:]
+        given_kept[:] = given_kept[::-1].copy()
+        assert np.array_equal(order[:], before)
+        with pytest.raises(ValueError):
+            order.kept[0] = 3
+
+
+@pytest.mark.parametrize("kept, message", [
+    ([], r"kept: \[\]: expected at least one record"), (np.zeros(10, bool), "kept: ndarray of shape .*: expected at least one record"),
+    ([1, 1], r"kept\[1\]: 1 after 1: expected records in ascending order, each once: pass numpy.unique"),
+    ([5, 8, 3], r"kept\[2\]: 3 after 8: expected"), ([0, 1, 1, 0, 1], r"kept\[2\]: 1 after 1: .* or a mask of booleans"),
+    ([3, 10], r"kept\[1\]: 10: expected a record below n, which is 10"), ([-1, 3], "kept: -1: expected 0 or more"),
+    ([2**70], "kept"), ([1.0], "kept: type float64: expected integers"), (np.ones(9, bool), "kept: ndarray of shape .*: expected .* a mask of 10 booleans"),
+    ([[1, 2]], "kept: .*expected records in one dimension"), (3, "kept: 3: expected records in one"), (None, "kept: None"),
+    ("12", "kept: '12'"), (np.ma.array([1, 2], mask=[0, 1]), "kept: it has a mask"), ({1, 2}, r"kept: \{1, 2\}"),
+])  # fmt: skip
+def test_wrong_subsets(kept, message):
+    with pytest.raises(shufd.Invalid, match=f"^{message}"):
+        Permutation(10, 7).subset(kept)
+
+
+def test_a_subset_of_something_else():
+    with pytest.raises(shufd.Invalid, match="^order: .*: expected a shufd.local.Permutation"):
+        Subset(Permutation(10, 7).subset([1]), [0])
+    assert not hasattr(Permutation(10, 7).subset([1]), "subset")  # of numbers, or of numbers of numbers?
+
+
+# ---- Chunks ----
+
+
+@settings(deadline=None, max_examples=150)
+@given(permutations() | subsets(), st.integers(0, 400), st.integers(0, 400), st.integers(1, 9))
+def test_chunks_that_a_rank_needs(order, offset, count, world):
+    if order.chunk is None:
+        with pytest.raises(shufd.Invalid, match="chunk: None: expected a windowed order"):
+            order.chunks(offset, count, world)
+        return
+    number_of = np.concatenate([np.full(len(records), k) for k, records in enumerate(chunks_of(order))])
+    needed = number_of[[order[i] for i in range(offset, len(order), world)[:count]]].tolist() if offset < len(order) else []
+    assert order.chunks(offset, count, world).tolist() == list(dict.fromkeys(needed))
+
+
+@settings(deadline=None, max_examples=100)
+@given(permutations() | subsets())
+def test_a_reader_has_a_window_of_chunks_open(order):
+    """From its first record to its last, a chunk is open."""
+    if order.chunk is None:
+        return
+    places = [[order.inverse_index(i) for i in records.tolist() if i in order] for records in chunks_of(order)]
+    changes = np.zeros(len(order) + 1, int)
+    for of_chunk in filter(None, places):
+        changes[min(of_chunk)] += 1
+        changes[max(of_chunk) + 1] -= 1
+    assert np.cumsum(changes).max() <= order.window
+
+
+def test_chunks_beyond_the_types_of_numpy():
+    for n in (10, 2**32, 2**33):
+        for chunk in (2**31, 2**32, 2**63, 2**64 - 1):
+            order = Permutation(n, 7, chunk=chunk, window=1)
+            last = (n - 1) // chunk
+            assert order.chunks(order.inverse_index(n - 1), 1).tolist() == [last]
+            assert sorted(order.subset([0, n - 1]).chunks(0, 2).tolist()) == sorted({0, last})
+
+
+def test_wrong_chunks():
+    for order in (Weighted([1, 2], 7), Mixture([5], [1], 7, chunk=2, window=1)):
+        with pytest.raises(shufd.Invalid, match="chunk: None: expected a windowed order"):
+            order.chunks(0, 1)
+    windowed = Permutation(10, 7, chunk=2, window=2)
+    for arguments, name in (((-1, 1), "offset"), ((0, -1), "count"), ((0, 1, 0), "stride"), ((0, 1, -1), "stride"), ((0.5, 1), "offset")):
+        with pytest.raises(shufd.Invalid, match=f"^{name}: "):
+            windowed.chunks(*arguments)
+
+
+# ---- Refusals, subclasses, threads and processes ----
+
+
+@pytest.mark.parametrize("order", [Weighted([1, 2], 7, length=9), Weighted([1, 2, 3], 7, replacement=False), Mixture([5], [1], 7, length=3)])
+def test_ranges_behind_the_end(order):
+    end = len(order)
+    for offset, count, stride in ((end, 1, 1), (0, end + 1, 1), (1, end, 1), (0, 2, end), (0, 2, 0), (2**62, 1, 1)):
+        with pytest.raises(shufd.Invalid, match=f"offset: {offset}, count {count}, stride {stride}: expected positions below {end}"):
+            order.range(offset, count, stride)
+    for offset, count, stride in ((end, 0, 1), (2**64 - 1, 0, 0), (0, 0, 2**64 - 1)):
+        assert order.range(offset, count, stride).size == 0
+    assert order.range(0, 1, 2**64 - 1)[0] == order[0]
+
+
+def test_wrong_orders():
+    for call, message in (
+        (lambda: Weighted([1, 2], 7, length=0), "length: 0: expected 1 to"), (lambda: Weighted([1], 7, length=2**62), "length: "),
+        (lambda: Weighted([1], 7, length=1.5), "length: 1.5: expected an integer"),
+        (lambda: Weighted([1, 0], 7, length=2, replacement=False), "length: 2: expected at most 1, the weights above 0"),
+        (lambda: Weighted([0], 7, replacement=False), "all are 0"), (lambda: Weighted([1], 7, replacement=1), "replacement: 1: "),
+        (lambda: Mixture([5], [1], 7).with_epoch(1), "epoch: 1: expected 0, because a mixture is one run"),
+        (lambda: Mixture([5], [1], 7).with_epoch(-1), "epoch: -1: expected 0 to"),
+        (lambda: Permutation(5, 7).with_epoch(2**64), "epoch: "), (lambda: Permutation(5, 7).subset([1]).with_epoch("1"), "epoch: '1'"),
+    ):  # fmt: skip
+        with pytest.raises(shufd.Invalid, match=message):
+            call()
+    with pytest.raises(TypeError):
+        Permutation(5, 7)["a"]
+
+
+class Reversed(Permutation):
+    """A subclass with another order."""
+
+    def range(self, offset, count, stride=1, *, out=None):
+        return self.n - 1 - super().range(offset, count, stride, out=out)
+
+
+def test_subclasses():
+    order = Reversed(100, 7, 3)
+    assert order[:].tolist() == [99 - i for i in Permutation(100, 7, 3)] == [order[i] for i in range(100)]
+    for other in (pickle.loads(pickle.dumps(order)), copy.deepcopy(order), order.with_epoch(3)):
+        assert type(other) is Reversed and other == order != Permutation(100, 7, 3)
+    assert type(order.with_epoch(4).subset([5, 6]).order) is Reversed
+
+
+def test_threads_and_children_share_a_sample():
+    order = Weighted(np.arange(50_000), 7, replacement=False)
+    expected, wrong = Weighted(np.arange(50_000), 7, replacement=False)[:], []
+
+    def read():
+        if not np.array_equal(order.with_epoch(0)[::7], expected[::7]) or not np.array_equal(order[:], expected):
+            wrong.append(1)
+
+    threads = [threading.Thread(target=read) for _ in range(6)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert not wrong
+
+    def child():
+        assert np.array_equal(order[:], expected) and np.array_equal(pickle.loads(pickle.dumps(order))[:], expected)
+
+    run_in_child(child)
+
+
+def test_text():
+    assert repr(Permutation(10, 7).subset([1, 5])) == "shufd.local.Permutation(n=10, seed=7, epoch=0).subset([1, 5])"
+    large = Permutation(1000, 7).subset(np.arange(500))
+    assert repr(large) == "shufd.local.Permutation(n=1000, seed=7, epoch=0).subset(ndarray of shape (500,))"
+    assert re.fullmatch(r"shufd.local.Weighted\(weights=\[1, 2], seed=7, epoch=0, length=5\)", repr(Weighted([1, 2], 7, length=5)))
