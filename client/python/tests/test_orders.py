@@ -188,6 +188,11 @@ def test_wrong_subsets(kept, message):
         Permutation(10, 7).subset(kept)
 
 
+def test_a_subset_of_too_many_chunks():
+    with pytest.raises(shufd.Invalid, match=r"^kept: records of 16777217 chunks: expected at most 2\^24 chunks"):
+        Permutation(2**30, 7, chunk=1, window=3).subset(np.arange(2**24 + 1))
+
+
 def test_a_subset_of_something_else():
     with pytest.raises(shufd.Invalid, match="^order: .*: expected a shufd.local.Permutation"):
         Subset(Permutation(10, 7).subset([1]), [0])

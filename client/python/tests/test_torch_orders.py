@@ -238,6 +238,16 @@ def test_wrong_arguments(dataset, options, message):
         DistributedSampler(dataset, 1, 0, **{"order": Permutation(200, 7), **options})
 
 
+@pytest.mark.parametrize("name, value", [("seed", 8), ("shuffle", False), ("chunk", 5), ("window", 5), ("algorithm", "lcg")])
+def test_attributes_that_the_order_decides(name, value):
+    sampler = sampler_of(Permutation(200, 7))
+    setattr(sampler, name, value)
+    with pytest.raises(shufd.Invalid, match=f"^{name}: {value!r}: expected no {name} beside order=, which decides it"):
+        next(iter(sampler))
+    with pytest.raises(AttributeError):
+        sampler.order = Permutation(200, 7)
+
+
 def test_a_mixture_that_would_be_mixed_twice():
     mixture = Mixture([3, 2], [1, 1], 7, epochs=1)  # of 5 positions and 5 records
     dataset = MixtureDataset([range(3), range(2)], mixture)
@@ -303,10 +313,16 @@ def test_two_ranks(job, order):
 
 
 def test_ranks_with_other_orders_are_told(job):
-    order = Permutation(200, 7)
-    results = job.call_each("read_order", [(order.subset([1, 2, 3]), 1), (order.subset([1, 2, 4]), 1)])
-    failed = [result for result in results if isinstance(result, ranks.Failed)]
-    assert [error.kind for error in failed] == ["Mismatch"] and "subset 0x" in failed[0].text
+    order, weights = Permutation(6, 7), np.ones(6)
+    for one, other, text in (
+        (order.subset([1, 2, 3]), order.subset([1, 2, 4]), "subset 0x"), (order, order.subset([1, 2, 3]), "subset "),
+        (order, order.subset(np.ones(6, bool)), "subset "), (order, Weighted(weights, 7, length=3), "algorithm "),
+        (Weighted(weights, 7, length=5), Weighted(weights, 7, length=6), "length "),
+        (Mixture([6], [1], 7, length=5), Mixture([6], [1], 7, length=6), "length "),
+    ):  # fmt: skip
+        results = job.call_each("read_order", [(one, 1), (other, 1)])
+        failed = [result for result in results if isinstance(result, ranks.Failed)]
+        assert [error.kind for error in failed] == ["Mismatch"] and text in failed[0].text
 
 
 # ---- Grain -------------------------------------------------------------------------------------------

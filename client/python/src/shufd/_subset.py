@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .local import Permutation
 
 
+_CHUNKS = 1 << 24  # of an order with sizes of its own
 _BLOCK = 1 << 16  # records that range() looks up at once, without an array of all
 
 
@@ -60,7 +61,7 @@ class Subset(Order):
     kept: npt.NDArray[Any]
     _fingerprint: str  # of `kept`
     _places: Permutation  # of [0, len(kept))
-    _chunks: npt.NDArray[Any]  # the numbers of those with kept records, of a windowed order
+    _chunks: Any  # the numbers of those with kept records, of a windowed order, else None
     algorithm = "primefold"
 
     def __init__(self, order: Permutation, kept: npt.ArrayLike) -> None:
@@ -73,12 +74,14 @@ class Subset(Order):
             own.update(order=order, kept=_kept_records(kept, order.n))
         except MemoryError:
             raise _arguments.no_room("kept", kept) from None
-        own["_fingerprint"] = fingerprint(self.kept)
+        own.update(_fingerprint=fingerprint(self.kept), _chunks=None)
         own.update({name: getattr(order, name) for name in ("n", "seed", "epoch", "chunk", "window")}, length=self.kept.size)
         windows: dict[str, Any] = {}
         if order.chunk is not None:
             numbers = order._chunk_of(self.kept)
             starts = np.append(0, np.flatnonzero(numbers[1:] != numbers[:-1]) + 1)
+            if starts.size > _CHUNKS:
+                raise Invalid(f"kept: records of {starts.size} chunks: expected at most 2^24 chunks")
             own["_chunks"] = numbers[starts]
             windows = {"chunk": np.diff(starts, append=numbers.size), "window": order.window}
         own["_places"] = Permutation(self.kept.size, order.seed, order.epoch, **windows)

@@ -36,7 +36,7 @@ def _of_sampler(sampler: Any) -> dict[str, Any]:
     state = getattr(sampler, "state_dict", None)
     if state is None:
         raise _errors.Invalid(f"verify: {shown(sampler)}: expected a sampler of shufd.torch")
-    description = {"sampler": type(sampler).__name__, "length": len(sampler), **state()}
+    description = {"sampler": type(sampler).__name__, "len()": len(sampler), **state()}
     for name in ("num_replicas", "drop_last", "batch_size"):
         if hasattr(sampler, name):
             description[name] = getattr(sampler, name)
@@ -112,14 +112,19 @@ def _compare(dist: Any, ranks: list[int], own: dict[str, Any]) -> None:
             raise getattr(_errors, name, Error)(f"rank {rank} on {other['node']}: {message}")
     first = found[ranks[0]]
     wrong = [
-        f"rank {rank} on {other['node']}: {name} {other.get(name)}, expected {value} as on rank {ranks[0]} ({first['node']})"
+        f"rank {rank} on {other['node']}: {name} {other.get(name)}, expected {first.get(name)} as on rank {ranks[0]} ({first['node']})"
         for rank, other in found.items()
-        for name, value in first.items()
-        if name != "node" and not name.endswith(": rank") and other.get(name) != value
+        for name in _differences(first, other)
+        if not name.endswith(": rank")
     ]
     wrong += _equal_shares(found)
     if wrong:
         raise Mismatch("; ".join(wrong))
+
+
+def _differences(first: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    """The names, also of one of the two only, whose values differ."""
+    return [name for name in {**first, **other} if name != "node" and first.get(name) != other.get(name)]
 
 
 def _equal_shares(found: dict[int, dict[str, Any]]) -> list[str]:
@@ -172,9 +177,8 @@ def _compare_with_first(dist: Any, key: str, sampler: Any) -> None:
     first = json.loads(store.compare_set(key, "", json.dumps({"node": own, **description})))
     wrong = [f"rank {share}, which {owner} has, too"] if owner != own else []
     wrong += [
-        f"{name} {description.get(name)}, expected {value} as on {first['node']}"
-        for name, value in first.items()
-        if name != "node" and description.get(name) != value
+        f"{name} {description.get(name)}, expected {first.get(name)} as on {first['node']}"
+        for name in _differences(first, description)
     ]
     if wrong:
         raise Mismatch(f"sampler: {own}: {'; '.join(wrong)}; call set_epoch() on all ranks, or pass check_ranks=False")

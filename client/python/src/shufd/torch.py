@@ -124,16 +124,21 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         self.shuffle, self.drop_last = flag("shuffle", shuffle), flag("drop_last", drop_last)
         self.seed, self.algorithm = seed_of(seed), str(algorithm)
         self.window = optional("window", window)
-        self._client, self.order = client, order
+        self._client, self._given = client, order
         if order is not None:
-            self._take(order)
+            self._check_order(order, 0)
+            self.seed, self._epoch = order.seed, order.epoch
         self._rank_check = _verify.RankCheck(flag("check_ranks", check_ranks))
         self._is_divided = False  # a loader of accelerate has copied it into its workers
 
-    def _take(self, order: Order) -> None:
-        """Takes from the order what it decides."""
+    @property
+    def order(self) -> Order | None:
+        """The order that was given, or None."""
+        return self._given
+
+    def _check_order(self, order: Order, seed: int) -> None:
         _orders.check(
-            order, shuffle=(self.shuffle, True), seed=(self.seed, 0), client=(self._client, None),
+            order, shuffle=(self.shuffle, True), seed=(self.seed, seed), client=(self._client, None),
             algorithm=(self.algorithm, "primefold"), chunk=(self.chunk, None), window=(self.window, None),
         )  # fmt: skip
         _orders.check_length("dataset", self.n, order)
@@ -142,9 +147,6 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
                 "order: a Mixture: expected none with a MixtureDataset, which has its order: pass shuffle=False, or a "
                 "ConcatDataset of the sources"
             )
-        for name in ("seed", "algorithm", "chunk", "window"):
-            setattr(self, name, getattr(order, name))
-        self._epoch = order.epoch
 
     def set_epoch(self, epoch: int) -> None:
         if self.order is not None:
@@ -205,7 +207,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
     def _read(self, epoch: int) -> Read:
         """Reads the order of an epoch."""
         if self.order is not None:
-            _orders.check_length("dataset", self.n, self.order)
+            self._check_order(self.order, self.order.seed)
             return _orders.order_of(self._connect, self.order.with_epoch(epoch))
         read = _orders.order_of(self._connect, self._order(epoch))
         _orders.prefetch(self._connect, self._order(epoch + 1))
