@@ -23,17 +23,18 @@ _CHUNK = 8192  # records that an iteration computes at once
 class Order(abc.ABC):
     """A read-only sequence of records that computes its elements: Permutation, its subset(), Weighted and Mixture.
 
-    n        the records are integers below n
+    n        all records are integers below n
     seed, epoch
-             what selects the order among those with the same other arguments
-    length   the number of positions, as len(). None: without end, with 2^62 positions; then len() fails
+             select one of the orders with the same other arguments
+    length   the number of positions, as len(). None: 2^62 positions, and len() fails
 
-    order[i] is the record at position i, and order[a:b:c] an int64 array. Orders are values: immutable, equal to orders of
-    the same arguments, and pickled with these. Any number of threads may use one. They hold no records, and begin at any position at
-    once, so rank r of w reads order[r::w], or from position p on order.range(p + r, count, w).
+    order[i] is the record at position i, and order[a:b:c] an int64 array. Any position comes at once, so rank r of w reads
+    order[r::w], or from position p on order.range(p + r, count, w). Orders are values: immutable, equal to orders of the same
+    arguments, and pickled with these. Any number of threads may use one.
 
-    A Mixture is one run, and has only epoch 0. Records of a Permutation or subset have one position: inverse_index() tells
-    it. Those of a windowed order have chunks(). Errors: Invalid; IndexError for a single position; OutOfMemory.
+    A Permutation and its subset() also have inverse_index(), the position of a record. A Mixture is one run, and has only
+    epoch 0. The states of samplers name `algorithm`, so a subclass with other records sets another one. Errors: Invalid;
+    IndexError for a single position; OutOfMemory.
     """
 
     n: int
@@ -46,7 +47,7 @@ class Order(abc.ABC):
 
     @abc.abstractmethod
     def range(self, offset: int, count: int, stride: int = 1) -> npt.NDArray[Any]:
-        """The records at the positions offset, offset + stride, ..., `count` of them, as a new int64 array. Behind its end a
+        """The records at the positions offset, offset + stride, ..., `count` of them, as a new int64 array. After its end, a
         permutation or subset begins again; other orders fail with Invalid."""
 
     def with_epoch(self: _Order, epoch: int) -> _Order:
