@@ -15,6 +15,8 @@
 
 _Static_assert((int)SHUF_GAUSS == (int)SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS &&
                    (int)SHUF_UNIFORM == (int)SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM &&
+                   (int)SHUF_EXPONENTIAL == (int)SHUF__DISTRIBUTION__DISTRIBUTION_EXPONENTIAL &&
+                   (int)SHUF_BERNOULLI == (int)SHUF__DISTRIBUTION__DISTRIBUTION_BERNOULLI &&
                    (int)SHUF_TABLE == (int)SHUF__METHOD__METHOD_TABLE &&
                    (int)SHUF_BOX_MULLER == (int)SHUF__METHOD__METHOD_BOX_MULLER,
                "public enums have the wire's numbers");

@@ -57,6 +57,8 @@ shuf_request numbers(shuf_distribution distribution, shuf_method method, shuf_dt
     request.numbers.seed = 7;
     request.numbers.offset = 3;
     request.numbers.count = 50001;
+    request.numbers.mean =
+        distribution == SHUF_EXPONENTIAL || distribution == SHUF_BERNOULLI ? 0.5 : 0;
     request.numbers.std = distribution == SHUF_GAUSS ? 1 : 0;
     request.numbers.dtype = dtype;
     return request;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The verbs of shufctl. Each has one row in main.c, and its own file verb_NAME.c; gauss and
- * uniform share verb_draw.c.
+ * The verbs of shufctl. Each has one row in main.c, and its own file verb_NAME.c; those of random
+ * numbers share verb_draw.c.
  */
 #ifndef SHUF__VERBS_H
 #define SHUF__VERBS_H
 
 /* argv[0] is "shufctl VERB". Each returns the exit code. Wrong options end the process with 64, as
  * argp does, and --help with 0. */
+int shuf__verb_bernoulli(int argc, char **argv);
 int shuf__verb_bench(int argc, char **argv);
 int shuf__verb_doctor(int argc, char **argv);
+int shuf__verb_exponential(int argc, char **argv);
 int shuf__verb_gauss(int argc, char **argv);
 int shuf__verb_index(int argc, char **argv);
 int shuf__verb_drop(int argc, char **argv);

@@ -38,6 +38,8 @@ struct shuf__measure shuf__measure_of(const struct shuf__request *request)
     const struct shuf__stream *s = &request->stream;
     if (shuf__distribution_is_normal(s->distribution))
         return (struct shuf__measure){s->mean, 1 / s->std};
+    if (s->distribution == SHUF_DISTRIBUTION_EXPONENTIAL)
+        return (struct shuf__measure){s->mean, 1 / s->mean};
     switch (request->dtype) {
     case SHUF_U32:
         return uniform(32, 1);

@@ -61,12 +61,22 @@ static void run_thread(struct run *run)
 static void make_source(const struct shuf__stream *s, union shuf__source *source)
 {
     const shuf_key key = shuf__stream_key(s);
-    if (s->distribution == SHUF_DISTRIBUTION_GAUSS)
+    switch (s->distribution) {
+    case SHUF_DISTRIBUTION_GAUSS:
         source->gauss = shuf_gauss_make_keyed(key, s->stream, s->mean, s->std);
-    else if (s->distribution == SHUF_DISTRIBUTION_BOX_MULLER)
+        break;
+    case SHUF_DISTRIBUTION_BOX_MULLER:
         source->box_muller = shuf_box_muller_make_keyed(key, s->stream, s->mean, s->std);
-    else
+        break;
+    case SHUF_DISTRIBUTION_EXPONENTIAL:
+        source->exponential = shuf_exponential_make_keyed(key, s->stream, s->mean);
+        break;
+    case SHUF_DISTRIBUTION_BERNOULLI:
+        source->bernoulli = shuf_bernoulli_make_keyed(key, s->stream, s->mean);
+        break;
+    default:
         source->uniform = shuf_uniform_make_keyed(key, s->stream);
+    }
 }
 
 bool shuf__cpu_draw(const struct shuf__simd_ops *simd, int threads,

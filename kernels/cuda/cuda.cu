@@ -113,9 +113,7 @@ cudaError_t acquire(Cuda *cuda, shuf__error *error)
     SHUF__STEP(e, "allocating pinned memory", bounce_make(&cuda->bounce));
     SHUF__STEP(e, "allocating pinned memory", make_word(cuda));
     SHUF__STEP(e, "loading the kernels", quick_load());
-    SHUF__STEP(e, "loading the kernels", gauss_load());
-    SHUF__STEP(e, "loading the kernels", uniform_load());
-    SHUF__STEP(e, "loading the kernels", box_muller_load());
+    SHUF__STEP(e, "loading the kernels", stream_load());
     return e;
 }
 

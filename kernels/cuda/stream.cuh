@@ -15,17 +15,28 @@ namespace shuf
 
 /* Queues the values, in one launch or two. `out` begins at a multiple of 16 bytes. With a signal
  * there are at most tuning::tile values; a single block computes them and gives the signal. */
+cudaError_t stream_async(const shuf__stream &s, shuf_dtype dtype, int sm_count, void *out,
+                         const Signal *signal, cudaStream_t stream);
+
+/* Loads the kernels of quick computations of streams. */
+cudaError_t stream_load();
+
+/* The same for each distribution. */
 cudaError_t gauss_async(const shuf__stream &s, shuf_dtype dtype, int sm_count, void *out,
                         const Signal *signal, cudaStream_t stream);
 cudaError_t uniform_async(const shuf__stream &s, shuf_dtype dtype, void *out, const Signal *signal,
                           cudaStream_t stream);
 cudaError_t box_muller_async(const shuf__stream &s, shuf_dtype dtype, void *out,
                              const Signal *signal, cudaStream_t stream);
-
-/* Loads the kernels of quick computations of streams. */
+cudaError_t exponential_async(const shuf__stream &s, shuf_dtype dtype, void *out,
+                              const Signal *signal, cudaStream_t stream);
+cudaError_t bernoulli_async(const shuf__stream &s, shuf_dtype dtype, void *out,
+                            const Signal *signal, cudaStream_t stream);
 cudaError_t gauss_load();
 cudaError_t uniform_load();
 cudaError_t box_muller_load();
+cudaError_t exponential_load();
+cudaError_t bernoulli_load();
 
 /* The largest number of partial sums. Each thread block makes one, and the host adds them in
  * order. */

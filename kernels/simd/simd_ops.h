@@ -13,8 +13,10 @@
 #include "dtype.h"
 #include "error.h"
 #include "shuf/algorithm.h"
+#include "shuf/bernoulli.h"
 #include "shuf/box_muller.h"
 #include "shuf/distribution.h"
+#include "shuf/exponential.h"
 #include "shuf/gauss.h"
 #include "shuf/lcg.h"
 #include "shuf/philox24.h"
@@ -40,6 +42,8 @@ union shuf__source {
     shuf_gauss gauss;
     shuf_stream uniform;
     shuf_box_muller box_muller;
+    shuf_exponential exponential;
+    shuf_bernoulli bernoulli;
 };
 
 /* A window of a windowed order. Its record number x, or x + gap from gap_at on, is in the chunk
@@ -58,12 +62,12 @@ enum { SHUF__SUPER = SHUF_GAUSS_SUPER };
 struct shuf__simd_ops {
     const char *name;
 
-    /* The loop for a distribution and a type. NULL if the distribution does not have the type. */
+    /* The loop for a distribution and one of its types. */
     shuf__draw *(*stream)(enum shuf__distribution distribution, shuf_dtype dtype);
 
     /* out[i] = -2 ln u, for the u that words[2 * i] and words[2 * i + 1] give (shuf/box_muller.h).
      */
-    void (*exponential)(const uint64_t *words, double *out, size_t count);
+    void (*exponential_keys)(const uint64_t *words, double *out, size_t count);
 
     /* A loop for each algorithm: out[i] = f((x0 + i * step) mod 2^B) for i < count. The loop of
      * primefold takes positions x0 + i * step, all below n. */
@@ -102,9 +106,11 @@ extern "C"
 
 #ifdef SHUF_SIMD
 /* Functions of ops_*.c for the table. */
-void SHUF__SIMD_NAME(shuf__exponential)(const uint64_t *words, double *out, size_t count);
+void SHUF__SIMD_NAME(shuf__exponential_keys)(const uint64_t *words, double *out, size_t count);
 shuf__draw *SHUF__SIMD_NAME(shuf__stream)(enum shuf__distribution distribution, shuf_dtype dtype);
 shuf__draw *SHUF__SIMD_NAME(shuf__box_muller)(shuf_dtype dtype);
+shuf__draw *SHUF__SIMD_NAME(shuf__exponential)(shuf_dtype dtype);
+shuf__draw *SHUF__SIMD_NAME(shuf__bernoulli)(shuf_dtype dtype);
 void SHUF__SIMD_NAME(shuf__records_narrow)(const struct shuf__window_map *map,
                                            const uint32_t *moves, const uint32_t *in, uint32_t *out,
                                            size_t count);

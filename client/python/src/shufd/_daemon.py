@@ -14,6 +14,9 @@ _NUMBERS = (
     "pid", "uptime_ms", "clients", "client_limit", "queued", "leases", "blocks", "memory_used", "memory_limit",
     "host_used", "host_limit", "host_idle", "device_idle", "hits", "computed",
 )  # fmt: skip
+_LAWS = {
+    lib.SHUF_GAUSS: "normal", lib.SHUF_UNIFORM: "uniform", lib.SHUF_EXPONENTIAL: "exponential", lib.SHUF_BERNOULLI: "bits",
+}  # fmt: skip
 _NAMES = {number: name for name, number in _dtype.NUMBERS.items()}
 
 
@@ -45,8 +48,7 @@ def _request_of(request: Any) -> dict[str, Any]:
         return {"kind": "permute", **_permutation_of(order), **windows}
     if request.kind == lib.SHUF_NUMBERS:
         law = request.numbers
-        kind = "normal" if law.distribution == lib.SHUF_GAUSS else "uniform"
-        return {"kind": kind, **_origin(law), "stream": law.stream, "offset": law.offset,
+        return {"kind": _LAWS.get(law.distribution, "other"), **_origin(law), "stream": law.stream, "offset": law.offset,
                 "dtype": _NAMES.get(law.dtype)}  # fmt: skip
     if request.kind == lib.SHUF_RANKS:
         plan = request.ranks

@@ -21,7 +21,13 @@ _NO_PART = (None, None, None)
 _MESSAGE = 512  # bytes, as libshuf's messages
 _names: dict[str, Any] = {}
 
-METHODS = {"table": 0, "box-muller": 1}
+LAWS = {
+    "uniform": (lib.SHUF_UNIFORM, 0), "table": (lib.SHUF_GAUSS, 0), "box-muller": (lib.SHUF_GAUSS, 1),
+    "exponential": (lib.SHUF_EXPONENTIAL, 0), "bits": (lib.SHUF_BERNOULLI, 0),
+}  # fmt: skip
+"""The distribution of numbers of each law, and its method. A normal law has the name of its method."""
+
+METHODS = ("table", "box-muller")
 
 
 def _text(field: str, name: str) -> Any:
@@ -171,8 +177,13 @@ def bytes_of(request: Any) -> int:
     return int(shape_of(request).bytes)
 
 
+def check_method(method: Any) -> None:
+    if method not in METHODS:
+        raise Invalid(f"method: {method!r}: expected one of {', '.join(METHODS)}")
+
+
 def numbers(
-    distribution: int,
+    law: str,
     seed: int | None,
     key: str | None,
     stream: int,
@@ -181,20 +192,16 @@ def numbers(
     dtype: int,
     mean: float = 0.0,
     std: float = 0.0,
-    method: str = "table",
 ) -> Any:
-    """A shuf_request for numbers. `dtype` is a number of shuf_dtype.h."""
-    if method not in METHODS:
-        raise Invalid(f"method: {method!r}: expected one of {', '.join(METHODS)}")
+    """A shuf_request for numbers of a law. `dtype` is a number of shuf_dtype.h."""
     request = _new(lib.SHUF_NUMBERS)
     fields = request.numbers
-    fields.distribution = distribution
+    fields.distribution, fields.method = LAWS[law]
     _set_seed(fields, seed, key)
     fields.stream = u64("stream", stream)
     fields.offset, fields.count = u64("offset", offset), u64("size", count)
     fields.mean, fields.std = mean, std
     fields.dtype = dtype
-    fields.method = METHODS[method]
     return request
 
 
