@@ -22,8 +22,9 @@ static const struct traits table[SHUF__DTYPES] = {[SHUF_AUTO] = {.name = "auto"}
 };
 
 /* The types of a permutation, and of each distribution. */
-static const unsigned sets[] = {1U << SHUF_U32 | 1U << SHUF_U64 | 1U << SHUF_I64,
-#define X(name, text, parameters, types, what) types,
+static const unsigned sets[] = {[SHUF_DISTRIBUTION_NONE] =
+                                    1U << SHUF_U32 | 1U << SHUF_U64 | 1U << SHUF_I64,
+#define X(name, number, text, parameters, types) [number] = types,
                                 SHUF_DISTRIBUTION_MAP(X)
 #undef X
 };

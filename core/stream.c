@@ -15,7 +15,7 @@ static const double least = 0x1p-100, most = 0x1p100; /* of means and deviations
 static const double f16_most = 65504;                 /* the largest finite value */
 
 static const char *const names[] = {"none",
-#define X(name, text, parameters, types, what) text,
+#define X(name, number, text, parameters, types) [number] = text,
                                     SHUF_DISTRIBUTION_MAP(X)
 #undef X
 };

@@ -20,12 +20,11 @@
 SHUF_DTYPE_MAP(X)
 #undef X
 
-_Static_assert(
-    (int)SHUF_DISTRIBUTION_GAUSS == (int)SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS &&
-        (int)SHUF_DISTRIBUTION_UNIFORM == (int)SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM &&
-        (int)SHUF_DISTRIBUTION_EXPONENTIAL == (int)SHUF__DISTRIBUTION__DISTRIBUTION_EXPONENTIAL &&
-        (int)SHUF_DISTRIBUTION_BERNOULLI == (int)SHUF__DISTRIBUTION__DISTRIBUTION_BERNOULLI,
-    "the wire has the numbers of distribution.h");
+#define X(name, number, text, parameters, types)                           \
+    _Static_assert((int)SHUF__DISTRIBUTION__DISTRIBUTION_##name == number, \
+                   "the wire has the numbers of distribution.h");
+SHUF_NAMED_DISTRIBUTION_MAP(X)
+#undef X
 
 _Static_assert(SHUF__LOOK_UPS_MAX * sizeof(uint64_t) + 1280 <= SHUF__FRAME_MAX,
                "a frame holds the places and the other fields");

@@ -36,7 +36,8 @@ static void bits_are_comparisons(void **state)
     (void)state;
     random_start("bits_are_comparisons");
     for (int i = 0; i < 2000; i++) {
-        const double p = ldexp((double)random_u64(), -64 - (int)(random_below(2) * random_below(12)));
+        const double p =
+            ldexp((double)random_u64(), -64 - (int)(random_below(2) * random_below(12)));
         const shuf_bernoulli b = shuf_bernoulli_make(random_u64(), random_u64(), p);
         const uint64_t bit = random_below(UINT64_C(1) << 63);
         assert_int_equal(bit_of(&b, bit), fraction_of(&b, bit) < b.threshold);
@@ -83,7 +84,8 @@ static void thresholds_are_rounded(void **state)
 static void ends_are_certain(void **state)
 {
     (void)state;
-    const shuf_bernoulli never = shuf_bernoulli_make(7, 0, 0), always = shuf_bernoulli_make(7, 0, 1);
+    const shuf_bernoulli never = shuf_bernoulli_make(7, 0, 0),
+                         always = shuf_bernoulli_make(7, 0, 1);
     for (uint64_t i = 0; i < 1000; i++) {
         assert_int_equal(shuf_bernoulli_u32(&never, i), 0);
         assert_int_equal(shuf_bernoulli_u32(&always, i), UINT32_MAX);

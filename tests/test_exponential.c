@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Exponential streams as a function of words, against long double: their errors, their ends, and the
- * probability of each float.
+ * Exponential streams as a function of words, against long double: their errors, their ends, and
+ * the probability of each float.
  */
 #include "support/cmocka_all.h"
 #include "support/random.h"
@@ -57,8 +57,10 @@ static void errors_are_bounded(void **state)
     for (int i = 0; i < ARGUMENTS; i++) {
         const uint64_t high = random_high(), low = random_u64();
         const shuf_stream_draw f64 = wide_draw(high, low), f32 = narrow_draw(high);
-        wide = fmaxl(wide, error(shuf_exponential_f64_of(&terms, 0.5, &f64, 0), exact(high, low), 53));
-        narrow = fmaxl(narrow, error(shuf_exponential_f32_of(&terms, 0.5, &f32, 0), exact(high, 0), 24));
+        wide =
+            fmaxl(wide, error(shuf_exponential_f64_of(&terms, 0.5, &f64, 0), exact(high, low), 53));
+        narrow =
+            fmaxl(narrow, error(shuf_exponential_f32_of(&terms, 0.5, &f32, 0), exact(high, 0), 24));
     }
     print_message("errors in units of the last place: f64 %.3Lf, f32 %.9Lf\n", wide, narrow);
     assert_true(wide < 2.7L && narrow < 0.5000001L);

@@ -82,7 +82,9 @@ std::vector<shuf_request> all_kinds()
             numbers(SHUF_GAUSS, SHUF_TABLE, SHUF_F64),
             numbers(SHUF_GAUSS, SHUF_TABLE, SHUF_BF16),
             numbers(SHUF_GAUSS, SHUF_BOX_MULLER, SHUF_F16),
-            numbers(SHUF_UNIFORM, SHUF_TABLE, SHUF_U64)};
+            numbers(SHUF_UNIFORM, SHUF_TABLE, SHUF_U64),
+            numbers(SHUF_EXPONENTIAL, SHUF_TABLE, SHUF_F32),
+            numbers(SHUF_BERNOULLI, SHUF_TABLE, SHUF_U64)};
 }
 
 /* The bytes of the result, computed by the host. */

@@ -10,6 +10,7 @@
 #include "option_parse.h"
 #include "option_values.h"
 #include "order_options.h"
+#include "request.h"
 #include "run_request.h"
 #include "verbs.h"
 
@@ -273,30 +274,22 @@ void shuf__draw_options(int argc, char **argv, shuf_request *request,
 
 /* ---- the verbs ---- */
 
-static int run_draw(int argc, char **argv, shuf_distribution distribution)
+/* The distribution has the name of the verb, which is the last word of argv[0]. */
+static shuf_distribution distribution_of(const char *program)
 {
-    shuf_request request = {.kind = SHUF_NUMBERS, .numbers = {.distribution = distribution}};
+    const char *const space = strrchr(program, ' '), *const verb = space ? space + 1 : program;
+    int distribution = SHUF_GAUSS;
+    while (!shuf__distribution_is_named(distribution) ||
+           strcmp(shuf__distribution_name((unsigned)distribution), verb) != 0)
+        distribution++;
+    return (shuf_distribution)distribution;
+}
+
+int shuf__verb_draw(int argc, char **argv)
+{
+    shuf_request request = {.kind = SHUF_NUMBERS,
+                            .numbers = {.distribution = distribution_of(argv[0])}};
     struct shuf__output_options options;
     shuf__draw_options(argc, argv, &request, &options);
     return shuf__run_request(&options);
-}
-
-int shuf__verb_gauss(int argc, char **argv)
-{
-    return run_draw(argc, argv, SHUF_GAUSS);
-}
-
-int shuf__verb_uniform(int argc, char **argv)
-{
-    return run_draw(argc, argv, SHUF_UNIFORM);
-}
-
-int shuf__verb_exponential(int argc, char **argv)
-{
-    return run_draw(argc, argv, SHUF_EXPONENTIAL);
-}
-
-int shuf__verb_bernoulli(int argc, char **argv)
-{
-    return run_draw(argc, argv, SHUF_BERNOULLI);
 }

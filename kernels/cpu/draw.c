@@ -62,20 +62,14 @@ static void make_source(const struct shuf__stream *s, union shuf__source *source
 {
     const shuf_key key = shuf__stream_key(s);
     switch (s->distribution) {
-    case SHUF_DISTRIBUTION_GAUSS:
-        source->gauss = shuf_gauss_make_keyed(key, s->stream, s->mean, s->std);
+#define X(NAME, name, type, value) \
+    case SHUF_DISTRIBUTION_##NAME: \
+        source->name = value;      \
         break;
-    case SHUF_DISTRIBUTION_BOX_MULLER:
-        source->box_muller = shuf_box_muller_make_keyed(key, s->stream, s->mean, s->std);
-        break;
-    case SHUF_DISTRIBUTION_EXPONENTIAL:
-        source->exponential = shuf_exponential_make_keyed(key, s->stream, s->mean);
-        break;
-    case SHUF_DISTRIBUTION_BERNOULLI:
-        source->bernoulli = shuf_bernoulli_make_keyed(key, s->stream, s->mean);
-        break;
+        SHUF__SOURCES(X)
+#undef X
     default:
-        source->uniform = shuf_uniform_make_keyed(key, s->stream);
+        assert(false);
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bernoulli streams (shuf/bernoulli.h) on the GPU. A thread computes 128 bits at a time, and compares
- * digits until all of them are decided.
+ * Bernoulli streams (shuf/bernoulli.h) on the GPU. A thread computes 128 bits at a time, and
+ * compares digits until all of them are decided.
  */
 #include "draws.cuh"
 #include "philox.cuh"
@@ -77,7 +77,7 @@ struct U64 {
 
 } // namespace
 
-cudaError_t bernoulli_async(const shuf__stream &s, shuf_dtype dtype, void *out,
+cudaError_t bernoulli_async(const shuf__stream &s, shuf_dtype dtype, int /* sm_count */, void *out,
                             const Signal *signal, cudaStream_t stream)
 {
     const Bernoulli b(shuf_bernoulli_make_keyed(shuf__stream_key(&s), s.stream, s.mean));

@@ -116,7 +116,7 @@ using Bf16 = Halves<OfBf16>;
 
 } // namespace
 
-cudaError_t box_muller_async(const shuf__stream &s, shuf_dtype dtype, void *out,
+cudaError_t box_muller_async(const shuf__stream &s, shuf_dtype dtype, int /* sm_count */, void *out,
                              const Signal *signal, cudaStream_t stream)
 {
     const BoxMuller b(shuf_box_muller_make_keyed(shuf__stream_key(&s), s.stream, s.mean, s.std));

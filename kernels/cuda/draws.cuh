@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernels of streams whose values come from single draws: uniform, Box and Muller's, exponential and
- * Bernoulli streams. A thread computes all values of a draw. If their address is a multiple of their
- * size, it stores them with one instruction.
+ * The kernels of streams whose values come from single draws: uniform, Box and Muller's,
+ * exponential and Bernoulli streams. A thread computes all values of a draw. If their address is a
+ * multiple of their size, it stores them with one instruction.
  *
  * A stream has a struct for each of its types of values:
  *
@@ -89,8 +89,8 @@ void launch(const Part<typename Number::Source> &part, uint64_t first, uint64_t 
 }
 
 /* Blocks whose draws are all whole take a path without conditions, because conditions would cost a
- * uniform stream a quarter of the rate. If draws do not begin at multiples of their size, all blocks
- * take the slower path. */
+ * uniform stream a quarter of the rate. If draws do not begin at multiples of their size, all
+ * blocks take the slower path. */
 template <typename Number>
 cudaError_t start_all(const Part<typename Number::Source> &part, uint64_t draws,
                       typename Number::Out *out, cudaStream_t stream)

@@ -55,8 +55,8 @@ struct F32 {
 
 } // namespace
 
-cudaError_t exponential_async(const shuf__stream &s, shuf_dtype dtype, void *out,
-                              const Signal *signal, cudaStream_t stream)
+cudaError_t exponential_async(const shuf__stream &s, shuf_dtype dtype, int /* sm_count */,
+                              void *out, const Signal *signal, cudaStream_t stream)
 {
     const Exponential e(shuf_exponential_make_keyed(shuf__stream_key(&s), s.stream, s.mean));
     switch (dtype) {

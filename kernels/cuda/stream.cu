@@ -11,16 +11,11 @@ cudaError_t stream_async(const shuf__stream &s, shuf_dtype dtype, int sm_count, 
                          const Signal *signal, cudaStream_t stream)
 {
     switch (s.distribution) {
-    case SHUF_DISTRIBUTION_GAUSS:
-        return gauss_async(s, dtype, sm_count, out, signal, stream);
-    case SHUF_DISTRIBUTION_UNIFORM:
-        return uniform_async(s, dtype, out, signal, stream);
-    case SHUF_DISTRIBUTION_BOX_MULLER:
-        return box_muller_async(s, dtype, out, signal, stream);
-    case SHUF_DISTRIBUTION_EXPONENTIAL:
-        return exponential_async(s, dtype, out, signal, stream);
-    case SHUF_DISTRIBUTION_BERNOULLI:
-        return bernoulli_async(s, dtype, out, signal, stream);
+#define SHUF__ROW(NAME, name)      \
+    case SHUF_DISTRIBUTION_##NAME: \
+        return name##_async(s, dtype, sm_count, out, signal, stream);
+        SHUF__STREAM_KERNELS(SHUF__ROW)
+#undef SHUF__ROW
     default:
         return cudaErrorInvalidValue;
     }
@@ -28,13 +23,13 @@ cudaError_t stream_async(const shuf__stream &s, shuf_dtype dtype, int sm_count, 
 
 cudaError_t stream_load()
 {
-    for (const auto load :
-         {gauss_load, uniform_load, box_muller_load, exponential_load, bernoulli_load}) {
-        const cudaError_t e = load();
-        if (e != cudaSuccess)
-            return e;
-    }
-    return cudaSuccess;
+    cudaError_t e = cudaSuccess;
+#define SHUF__ROW(NAME, name) \
+    if (e == cudaSuccess)     \
+        e = name##_load();
+    SHUF__STREAM_KERNELS(SHUF__ROW)
+#undef SHUF__ROW
+    return e;
 }
 
 } // namespace shuf

@@ -73,8 +73,8 @@ using F64 = Number<ValueF64>;
 
 } // namespace
 
-cudaError_t uniform_async(const shuf__stream &s, shuf_dtype dtype, void *out, const Signal *signal,
-                          cudaStream_t stream)
+cudaError_t uniform_async(const shuf__stream &s, shuf_dtype dtype, int /* sm_count */, void *out,
+                          const Signal *signal, cudaStream_t stream)
 {
     const Words<SHUF_UNIFORM_ROUNDS> words(shuf_uniform_make_keyed(shuf__stream_key(&s), s.stream));
     switch (dtype) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The logarithm of shuf/box_muller.h in doubles, on vectors of 64-bit words, for the loops of Box and
- * Muller's method and of exponential streams.
+ * The logarithm of shuf/box_muller.h in doubles, on vectors of 64-bit words, for the loops of Box
+ * and Muller's method and of exponential streams.
  */
 #ifndef SHUF__SIMD_LOG_VECTOR_H
 #define SHUF__SIMD_LOG_VECTOR_H

@@ -323,7 +323,7 @@ static void uniform_f64(const union shuf__source *source, uint64_t super, void *
         ((double *)out)[i] = shuf_uniform_f64_of(word[i]);
 }
 
-static shuf__draw *gauss(shuf_dtype dtype)
+shuf__draw *SHUF__SIMD_NAME(shuf__gauss)(shuf_dtype dtype)
 {
     static shuf__draw *const table[SHUF__DTYPES] = {[SHUF_F64] = gauss_f64,
                                                     [SHUF_F32] = gauss_f32,
@@ -332,7 +332,7 @@ static shuf__draw *gauss(shuf_dtype dtype)
     return table[dtype];
 }
 
-static shuf__draw *uniform(shuf_dtype dtype)
+shuf__draw *SHUF__SIMD_NAME(shuf__uniform)(shuf_dtype dtype)
 {
     static shuf__draw *const table[SHUF__DTYPES] = {[SHUF_U32] = uniform_u32,
                                                     [SHUF_U64] = uniform_u64,
@@ -344,11 +344,9 @@ static shuf__draw *uniform(shuf_dtype dtype)
 shuf__draw *SHUF__SIMD_NAME(shuf__stream)(enum shuf__distribution distribution, shuf_dtype dtype)
 {
     static shuf__draw *(*const table[SHUF_DISTRIBUTION_COUNT])(shuf_dtype dtype) = {
-        [SHUF_DISTRIBUTION_GAUSS] = gauss,
-        [SHUF_DISTRIBUTION_UNIFORM] = uniform,
-        [SHUF_DISTRIBUTION_BOX_MULLER] = SHUF__SIMD_NAME(shuf__box_muller),
-        [SHUF_DISTRIBUTION_EXPONENTIAL] = SHUF__SIMD_NAME(shuf__exponential),
-        [SHUF_DISTRIBUTION_BERNOULLI] = SHUF__SIMD_NAME(shuf__bernoulli),
+#define X(NAME, name, type, value) [SHUF_DISTRIBUTION_##NAME] = SHUF__SIMD_NAME(shuf__##name),
+        SHUF__SOURCES(X)
+#undef X
     };
     return table[distribution](dtype);
 }

@@ -37,13 +37,22 @@ union shuf__bijection {
     shuf_lcg lcg;
 };
 
+/* X(NAME, name, type, value): for each distribution, the type of its parameters, and their value
+ * for a stream `s` (request.h) of the key `key`. Its loops are in a file ops_*.c. */
+#define SHUF__SOURCES(X)                                                                \
+    X(GAUSS, gauss, shuf_gauss, shuf_gauss_make_keyed(key, s->stream, s->mean, s->std)) \
+    X(UNIFORM, uniform, shuf_stream, shuf_uniform_make_keyed(key, s->stream))           \
+    X(BOX_MULLER, box_muller, shuf_box_muller,                                          \
+      shuf_box_muller_make_keyed(key, s->stream, s->mean, s->std))                      \
+    X(EXPONENTIAL, exponential, shuf_exponential,                                       \
+      shuf_exponential_make_keyed(key, s->stream, s->mean))                             \
+    X(BERNOULLI, bernoulli, shuf_bernoulli, shuf_bernoulli_make_keyed(key, s->stream, s->mean))
+
 /* The parameters of a stream. */
 union shuf__source {
-    shuf_gauss gauss;
-    shuf_stream uniform;
-    shuf_box_muller box_muller;
-    shuf_exponential exponential;
-    shuf_bernoulli bernoulli;
+#define SHUF__ROW(NAME, name, type, value) type name;
+    SHUF__SOURCES(SHUF__ROW)
+#undef SHUF__ROW
 };
 
 /* A window of a windowed order. Its record number x, or x + gap from gap_at on, is in the chunk
@@ -108,9 +117,10 @@ extern "C"
 /* Functions of ops_*.c for the table. */
 void SHUF__SIMD_NAME(shuf__exponential_keys)(const uint64_t *words, double *out, size_t count);
 shuf__draw *SHUF__SIMD_NAME(shuf__stream)(enum shuf__distribution distribution, shuf_dtype dtype);
-shuf__draw *SHUF__SIMD_NAME(shuf__box_muller)(shuf_dtype dtype);
-shuf__draw *SHUF__SIMD_NAME(shuf__exponential)(shuf_dtype dtype);
-shuf__draw *SHUF__SIMD_NAME(shuf__bernoulli)(shuf_dtype dtype);
+#define SHUF__ROW(NAME, name, type, value) \
+    shuf__draw *SHUF__SIMD_NAME(shuf__##name)(shuf_dtype dtype);
+SHUF__SOURCES(SHUF__ROW)
+#undef SHUF__ROW
 void SHUF__SIMD_NAME(shuf__records_narrow)(const struct shuf__window_map *map,
                                            const uint32_t *moves, const uint32_t *in, uint32_t *out,
                                            size_t count);

@@ -130,7 +130,7 @@ unsigned draw_width(shuf_dtype dtype)
 enum shuf__distribution draw_distribution(const char *name)
 {
     static const char *const names[] = {"",
-#define X(name, text, parameters, types, what) text,
+#define X(name, number, text, parameters, types) [number] = text,
                                         SHUF_DISTRIBUTION_MAP(X)
 #undef X
     };

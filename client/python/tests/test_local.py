@@ -338,7 +338,7 @@ ROWS = np.array([(1, 2), (3, 4), (5, 6)], [("x", "i4"), ("y", "i4")])
         (lambda: local.exponential(1, 3, seed=7, dtype="f16"), "dtype: 'f16': expected one of f64, f32"),
         (lambda: local.bits(1.5, 3, seed=7), "p 1.5: expected a probability, 0 to 1"),
         (lambda: local.bits(float("nan"), 3, seed=7), "p nan: expected a probability, 0 to 1"),
-        (lambda: local.bits(0.5, 3, seed=7, dtype="u8"), "dtype: 'u8': expected one of u32, u64"),
+        (lambda: local.bits(0.5, 3, seed=7, dtype="i64"), "dtype: 'i64': expected one of u32, u64"),
         (lambda: local.shuffle(np.arange(4), 7, out=np.arange(4, dtype="u8")), "out: type uint64: expected int64"),
         (lambda: local.shuffle(np.array(4), 7), r"array: shape \(\), type int64: expected at least one dimension"),
         (lambda: local.index([3, 10], 10, 7), r"positions\[1\] 10: expected less than n = 10"),

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bernoulli streams: independent bits, each 1 with probability p. docs/spec.md, "Bernoulli streams".
+ * Bernoulli streams: independent bits, each 1 with probability p. docs/spec.md, "Bernoulli
+ * streams".
  *
- * A bit is 1 if a random binary fraction is below p. The comparison begins with the first digits, and
- * ends where they differ (D. E. Knuth, A. C. Yao: "The complexity of nonuniform random number
+ * A bit is 1 if a random binary fraction is below p. The comparison begins with the first digits,
+ * and ends where they differ (D. E. Knuth, A. C. Yao: "The complexity of nonuniform random number
  * generation", 1976). One evaluation of Philox gives one digit of 128 fractions, so bit operations
  * compare 128 of them at a time, and about 8 digits decide all of them.
  *

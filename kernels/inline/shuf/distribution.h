@@ -16,27 +16,26 @@ enum shuf__parameters {
     SHUF__PROBABILITY,  /* a mean from 0 to 1 */
 };
 
-/* X(NAME, "name", parameters, types, description). The number 0 means no distribution. In a
- * request, BOX_MULLER is the distribution gauss with the method box-muller. The types are a set of
+/* X(NAME, number, "name", parameters, types). The numbers are those of the wire and of the public
+ * header, 0 means no distribution, and the last row has the largest one. The types are a set of
  * those in shuf_dtype.h, one bit for each. */
-#define SHUF_DISTRIBUTION_MAP(X)                                                  \
-    X(GAUSS, "gauss", SHUF__MEAN_AND_STD,                                         \
-      1U << SHUF_F64 | 1U << SHUF_F32 | 1U << SHUF_F16 | 1U << SHUF_BF16,         \
-      "normal, of a mean and a deviation")                                        \
-    X(UNIFORM, "uniform", SHUF__NO_PARAMETERS,                                    \
-      1U << SHUF_U32 | 1U << SHUF_U64 | 1U << SHUF_F64 | 1U << SHUF_F32,          \
-      "integers, or fractions in [0, 1)")                                         \
-    X(BOX_MULLER, "box-muller", SHUF__MEAN_AND_STD,                               \
-      1U << SHUF_F64 | 1U << SHUF_F32 | 1U << SHUF_F16 | 1U << SHUF_BF16,         \
-      "normal as well, by another method")                                        \
-    X(EXPONENTIAL, "exponential", SHUF__MEAN, 1U << SHUF_F64 | 1U << SHUF_F32,    \
-      "positive, of a mean")                                                      \
-    X(BERNOULLI, "bernoulli", SHUF__PROBABILITY, 1U << SHUF_U32 | 1U << SHUF_U64, \
-      "words of independent bits, each 1 with a probability")
+#define SHUF_NAMED_DISTRIBUTION_MAP(X)                                            \
+    X(GAUSS, 1, "gauss", SHUF__MEAN_AND_STD,                                      \
+      1U << SHUF_F64 | 1U << SHUF_F32 | 1U << SHUF_F16 | 1U << SHUF_BF16)         \
+    X(UNIFORM, 2, "uniform", SHUF__NO_PARAMETERS,                                 \
+      1U << SHUF_U32 | 1U << SHUF_U64 | 1U << SHUF_F64 | 1U << SHUF_F32)          \
+    X(EXPONENTIAL, 4, "exponential", SHUF__MEAN, 1U << SHUF_F64 | 1U << SHUF_F32) \
+    X(BERNOULLI, 5, "bernoulli", SHUF__PROBABILITY, 1U << SHUF_U32 | 1U << SHUF_U64)
+
+/* In a request, BOX_MULLER is the distribution gauss with the method box-muller. */
+#define SHUF_DISTRIBUTION_MAP(X)                                          \
+    X(BOX_MULLER, 3, "box-muller", SHUF__MEAN_AND_STD,                    \
+      1U << SHUF_F64 | 1U << SHUF_F32 | 1U << SHUF_F16 | 1U << SHUF_BF16) \
+    SHUF_NAMED_DISTRIBUTION_MAP(X)
 
 enum shuf__distribution {
     SHUF_DISTRIBUTION_NONE,
-#define SHUF__ROW(name, text, parameters, types, what) SHUF_DISTRIBUTION_##name,
+#define SHUF__ROW(name, number, text, parameters, types) SHUF_DISTRIBUTION_##name = number,
     SHUF_DISTRIBUTION_MAP(SHUF__ROW)
 #undef SHUF__ROW
         SHUF_DISTRIBUTION_COUNT
@@ -44,12 +43,15 @@ enum shuf__distribution {
 
 static inline enum shuf__parameters shuf__distribution_parameters(unsigned distribution)
 {
-    static const enum shuf__parameters table[] = {SHUF__NO_PARAMETERS,
-#define SHUF__ROW(name, text, parameters, types, what) parameters,
-                                                  SHUF_DISTRIBUTION_MAP(SHUF__ROW)
+    switch (distribution) {
+#define SHUF__ROW(name, number, text, parameters, types) \
+    case number:                                         \
+        return parameters;
+        SHUF_DISTRIBUTION_MAP(SHUF__ROW)
 #undef SHUF__ROW
-    };
-    return distribution < SHUF_DISTRIBUTION_COUNT ? table[distribution] : SHUF__NO_PARAMETERS;
+    default:
+        return SHUF__NO_PARAMETERS;
+    }
 }
 
 /* Whether a request can name the distribution by this number. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Exponential streams: -mean ln u, for a uniform u that is precise near 0 and near 1. The logarithm is
- * that of the radius of Box and Muller's method (box_muller.h). docs/spec.md, "Exponential streams".
+ * Exponential streams: -mean ln u, for a uniform u that is precise near 0 and near 1. The logarithm
+ * is that of the radius of Box and Muller's method (box_muller.h). docs/spec.md, "Exponential
+ * streams".
  *
  *     shuf_exponential e = shuf_exponential_make(seed, stream, 1);
  *     double x = shuf_exponential_f64(&e, i);
@@ -18,7 +19,8 @@ typedef struct shuf_exponential {
 } shuf_exponential;
 
 /* mean: 2^-100 to 2^100. */
-SHUF_FUNCTION shuf_exponential shuf_exponential_make_keyed(shuf_key key, uint64_t stream, double mean)
+SHUF_FUNCTION shuf_exponential shuf_exponential_make_keyed(shuf_key key, uint64_t stream,
+                                                           double mean)
 {
     shuf_exponential e;
     e.words = shuf_stream_make(key, stream, SHUF_STREAM_EXPONENTIAL);

@@ -60,7 +60,7 @@ class Draws(Calls):
                   as in permute()
         Returns a read-only array without a copy. Errors: as permute().
         """
-        number = _dtype.number_of(dtype, _dtype.GAUSS)
+        number = _dtype.number_of(dtype, _request.LAWS["table"].types)
         _request.check_method(method)
         mean, std = _arguments.real("loc", loc), _arguments.real("scale", scale)
         if std == 0.0:
@@ -98,7 +98,7 @@ class Draws(Calls):
         the bits of values 2 i and 2 i + 1 of f32 and u32; a Stream as the generator avoids this. Without low and
         high the result is read-only and without a copy. Else it is a new array, computed by NumPy.
         """
-        number, device = _dtype.number_of(dtype, _dtype.UNIFORM), gpu_of(device)
+        number, device = _dtype.number_of(dtype, _request.LAWS["uniform"].types), gpu_of(device)
         kind = np.dtype(_dtype.numpy_of(number))
         low, high = _arguments.real("low", low), _arguments.real("high", high)
         if device is not None and (low, high) != (0.0, 1.0) and kind.kind != "u":
@@ -133,7 +133,7 @@ class Draws(Calls):
         The other arguments and the result are those of normal(), with dtype "f64" or "f32". Values 2 m and 2 m + 1 of
         f64 have the bits of values 4 m to 4 m + 3 of f32.
         """
-        number, mean = _dtype.number_of(dtype, _dtype.EXPONENTIAL), _arguments.real("scale", scale)
+        number, mean = _dtype.number_of(dtype, _request.LAWS["exponential"].types), _arguments.real("scale", scale)
         return self._draw(
             "exponential", size, seed, key, stream, offset, generator, number, device, progress, {"mean": "scale"}, mean=mean
         )
@@ -163,7 +163,7 @@ class Draws(Calls):
         The other arguments and the result are those of normal(). Bits of two p from the same seed, stream and offset are
         not independent: a bit that is 1 for one p is 1 for every larger p.
         """
-        number = _dtype.number_of("u32" if dtype is None else dtype, _dtype.BITS)
+        number = _dtype.number_of("u32" if dtype is None else dtype, _request.LAWS["bits"].types)
         mean = _arguments.real("p", p)
         return self._draw(
             "bits", size, seed, key, stream, offset, generator, number, device, progress, {"mean": "p"}, mean=mean

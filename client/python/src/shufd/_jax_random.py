@@ -77,7 +77,7 @@ class _Form(NamedTuple):
     @property
     def source(self) -> tuple[int, int]:
         """The distribution and the method of random numbers."""
-        return _request.LAWS[self.law] if self.law else (0, 0)
+        return _request.LAWS[self.law][:2] if self.law else (0, 0)
 
     def request(self, seed: int = 0, epoch: int = 0) -> Any:
         """That of a permutation."""
@@ -206,7 +206,7 @@ def normal(
     method     "table" or "box-muller"
     Errors: as randperm().
     """
-    number = _dtype.number_of(dtype, _dtype.GAUSS)
+    number = _dtype.number_of(dtype, _request.LAWS["table"].types)
     local.normal(loc, scale, 0, seed=0, dtype=_dtype.numpy_of(number), method=method)  # checks the arguments
     form = _Form(_arguments.shape(shape), number, law=method, mean=float(loc), std=float(scale))
     return _numbers(form, seed, stream, offset)
@@ -220,7 +220,7 @@ def uniform(
     dtype  "f32" or "u32", or "f64" and "u64", which need jax_enable_x64; integers are all those of the type
     The other arguments and the errors are those of normal().
     """
-    number = _dtype.number_of(dtype, _dtype.UNIFORM)
+    number = _dtype.number_of(dtype, _request.LAWS["uniform"].types)
     return _numbers(_Form(_arguments.shape(shape), number, law="uniform"), seed, stream, offset)
 
 

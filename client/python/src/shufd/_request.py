@@ -4,7 +4,7 @@ fields cannot hold fail here."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,13 +21,25 @@ _NO_PART = (None, None, None)
 _MESSAGE = 512  # bytes, as libshuf's messages
 _names: dict[str, Any] = {}
 
-LAWS = {
-    "uniform": (lib.SHUF_UNIFORM, 0), "table": (lib.SHUF_GAUSS, 0), "box-muller": (lib.SHUF_GAUSS, 1),
-    "exponential": (lib.SHUF_EXPONENTIAL, 0), "bits": (lib.SHUF_BERNOULLI, 0),
-}  # fmt: skip
-"""The distribution of numbers of each law, and its method. A normal law has the name of its method."""
 
-METHODS = ("table", "box-muller")
+class Law(NamedTuple):
+    """The distribution of numbers, its method, the types of its values, and the function that draws them."""
+
+    distribution: int
+    method: int
+    types: tuple[str, ...]
+    function: str
+
+
+_FLOATS = ("f64", "f32", "f16", "bf16")
+LAWS = {  # a normal law has the name of its method
+    "uniform": Law(lib.SHUF_UNIFORM, 0, ("f64", "f32", "u32", "u64"), "uniform"),
+    "table": Law(lib.SHUF_GAUSS, 0, _FLOATS, "normal"),
+    "box-muller": Law(lib.SHUF_GAUSS, 1, _FLOATS, "normal"),
+    "exponential": Law(lib.SHUF_EXPONENTIAL, 0, ("f64", "f32"), "exponential"),
+    "bits": Law(lib.SHUF_BERNOULLI, 0, ("u32", "u64"), "bits"),
+}
+METHODS = tuple(name for name, law in LAWS.items() if law.function == "normal")
 
 
 def _text(field: str, name: str) -> Any:
@@ -196,7 +208,7 @@ def numbers(
     """A shuf_request for numbers of a law. `dtype` is a number of shuf_dtype.h."""
     request = _new(lib.SHUF_NUMBERS)
     fields = request.numbers
-    fields.distribution, fields.method = LAWS[law]
+    fields.distribution, fields.method = LAWS[law][:2]
     _set_seed(fields, seed, key)
     fields.stream = u64("stream", stream)
     fields.offset, fields.count = u64("offset", offset), u64("size", count)

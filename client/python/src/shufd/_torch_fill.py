@@ -236,7 +236,7 @@ def numbers(out: Any, law: str, first: float, second: float, seed: Any, stream: 
         out.copy_(values)
         return
     count, dtype = out.numel(), TYPES[law][out.dtype]
-    distribution, method = _request.LAWS[law]
+    distribution, method = _request.LAWS[law][:2]
     mean, std = _moments(law, first, second)
     to = interval(first, second, out.dtype) if law == "uniform" and (first != 0.0 or second != 1.0) else None
     if count == 0:

@@ -314,7 +314,7 @@ def normal(
     mean, std = _arguments.real("loc", loc), _arguments.real("scale", scale)
     if std == 0.0:
         raise Invalid("scale 0: expected 2^-100 to 2^100; for a constant, use numpy.full()")
-    number = _out.number_of(dtype, out, "f64", _dtype.GAUSS)
+    number = _out.number_of(dtype, out, "f64", _request.LAWS["table"].types)
     _request.check_method(method)
     try:
         return _draw(method, size, seed, stream, offset, generator, number, out, threads, mean=mean, std=std)
@@ -339,7 +339,7 @@ def uniform(
     """Uniform random numbers in [low, high), or with dtype "u32" or "u64" all integers of the type. The arguments are those
     of Client.uniform(), and `out` and `threads` of the module; `dtype` is by default that of `out`, or f64, and `size`
     that of `out`."""
-    number = _out.number_of(dtype, out, "f64", _dtype.UNIFORM)
+    number = _out.number_of(dtype, out, "f64", _request.LAWS["uniform"].types)
     to = _interval.interval(
         _arguments.real("low", low), _arguments.real("high", high), np.dtype(_dtype.numpy_of(number))
     )
@@ -361,7 +361,7 @@ def exponential(
 ) -> Any:
     """Exponential random numbers with mean `scale`. The arguments are those of Client.exponential(), and `out` and `threads`
     of the module; `dtype` is by default that of `out`, or f64, and `size` that of `out`."""
-    mean, number = _arguments.real("scale", scale), _out.number_of(dtype, out, "f64", _dtype.EXPONENTIAL)
+    mean, number = _arguments.real("scale", scale), _out.number_of(dtype, out, "f64", _request.LAWS["exponential"].types)
     try:
         return _draw("exponential", size, seed, stream, offset, generator, number, out, threads, mean=mean)
     except Invalid as error:
@@ -384,7 +384,7 @@ def bits(
     """Independent random bits, each 1 with probability `p`, as integers of 32 or 64 of them. The arguments are those of
     Client.bits(), and `out` and `threads` of the module; `dtype` is by default that of `out`, or u32, and `size` that of
     `out`."""
-    mean, number = _arguments.real("p", p), _out.number_of(dtype, out, "u32", _dtype.BITS)
+    mean, number = _arguments.real("p", p), _out.number_of(dtype, out, "u32", _request.LAWS["bits"].types)
     try:
         return _draw("bits", size, seed, stream, offset, generator, number, out, threads, mean=mean)
     except Invalid as error:
