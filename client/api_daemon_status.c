@@ -75,6 +75,7 @@ static shuf_status read_status_reply(struct shuf__round_trip *trip, const Shuf__
     shuf__copy_string(to->device_id, sizeof to->device_id, from->device_id);
     shuf__copy_string(to->metrics, sizeof to->metrics, from->metrics);
     shuf__copy_string(to->lending_fault, sizeof to->lending_fault, from->lending_fault);
+    shuf__copy_string(to->gpu_fault, sizeof to->gpu_fault, from->gpu_fault);
     shuf__copy_string(to->reload_fault, sizeof to->reload_fault, from->reload_fault);
     shuf__copy_string(to->metrics_fault, sizeof to->metrics_fault, from->metrics_fault);
     shuf__copy_string(to->configuration, sizeof to->configuration, from->configuration);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Writes OUT, a header with the commit of SOURCE. Does not change a header that is up to date.
-cmake_minimum_required(VERSION 3.25)
+cmake_minimum_required(VERSION 3.22)
 execute_process(
   COMMAND git -C ${SOURCE} describe --always --dirty
   OUTPUT_VARIABLE commit

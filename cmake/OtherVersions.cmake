@@ -4,7 +4,7 @@
 # the installed ones: of libshuf.so.0.1.0, each libshuf.so.0.*. Otherwise ldconfig would let programs
 # load the newest of them, also after the installation of an older release. CMAKE_INSTALL_MANIFEST_FILES
 # has the installed files. Libraries with another soname stay, because other programs may need them.
-cmake_policy(VERSION 3.25) # for IN_LIST
+cmake_policy(VERSION 3.22) # for IN_LIST
 set(sonames ${CMAKE_INSTALL_MANIFEST_FILES})
 list(FILTER sonames INCLUDE REGEX "/lib[^/]*[.]so[.][0-9]+$")
 foreach(soname IN LISTS sonames)

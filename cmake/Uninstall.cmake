@@ -4,7 +4,7 @@
 # edited shufd.conf, and the libraries of other versions. Then removes empty directories: below a private
 # prefix all of them, elsewhere those of shufd. At the end it warns of active units.
 #     cmake -DMANIFEST=build/install_manifest.txt -DSHUF_CONF=config/shufd.conf -P Uninstall.cmake
-cmake_minimum_required(VERSION 3.25)
+cmake_minimum_required(VERSION 3.22)
 if(NOT EXISTS "${MANIFEST}")
   message(FATAL_ERROR "${MANIFEST}: missing, so nothing was installed from this build")
 endif()

@@ -351,6 +351,16 @@ static shuf_status start_signals(struct shuf__server *server, struct shuf__error
     return result == 0 ? SHUF_OK : fail_of_system(result, error);
 }
 
+/* The backend cpu was chosen. On a machine with a loaded driver, somebody expects the GPU. */
+static void report_unused_gpu(struct shuf__server *server, const struct shuf__error *error)
+{
+    const bool has_driver = access("/proc/driver/nvidia/version", F_OK) == 0;
+    shuf__log(server->log, has_driver ? SHUF__LOG_WARNING : SHUF__LOG_INFO,
+              "the GPU is not used: %s", error->text);
+    if (has_driver)
+        memcpy(server->service.gpu_fault, error->text, sizeof server->service.gpu_fault);
+}
+
 static shuf_status start_engine(struct shuf__server *server, struct shuf__error *error)
 {
     const struct shuf__config *config = server->config;
@@ -368,7 +378,7 @@ static shuf_status start_engine(struct shuf__server *server, struct shuf__error 
     shuf__service_set_engine(&server->service, server->engine);
     const struct shuf__backend *backend = shuf__engine_backend(server->engine);
     if (strcmp(config->backend, "auto") == 0 && error->text[0])
-        shuf__log(server->log, SHUF__LOG_INFO, "not used: %s", error->text);
+        report_unused_gpu(server, error);
     shuf__log(server->log, SHUF__LOG_INFO, "backend %s: %s (%s)", backend->ops->name,
               backend->device, backend->device_id);
     return SHUF_OK;

@@ -109,8 +109,9 @@ struct shuf__backend_ops {
      *     n        primefold with n <= SHUF_PRIMEFOLD_EXACT
      *     2^B      the other algorithms; B = shuf_domain_bits(n), so 2^B is the next power of two
      *
-     * A quick shuffle also moves at most 8 * quick bytes. */
-    uint64_t quick;
+     * A quick shuffle also moves at most 8 * quick bytes. In a batch, the keys of a row take as
+     * long as `quick_row` evaluations more. */
+    uint64_t quick, quick_row;
     /* Says when a computation is faster with a rank index. NULL: `launch` uses no rank index. */
     const struct shuf__rank_index_limits *rank_index_limits;
 

@@ -36,7 +36,9 @@ bool shuf__backend_is_quick(const struct shuf__backend_ops *ops,
     const struct shuf__shuffle *s = &request->shuffle;
     if (request->kind == SHUF__SHUFFLE && s->permutation.n > 8 * ops->quick / s->record)
         return false;
-    return shuf__request_shape(request).rows <= ops->quick / evaluations_a_row(request);
+    const uint64_t rows = shuf__request_shape(request).rows,
+                   of_keys = rows > 1 ? ops->quick_row : 0;
+    return rows <= ops->quick / (evaluations_a_row(request) + of_keys);
 }
 
 static uint64_t whole_units(uint64_t bytes)

@@ -61,7 +61,7 @@ def check_shufctl(directory, socket):
     for words in ("status", "version", "leases", "metrics", "drop", "help permute", "--completion bash",
                   "permute --n 9 --seed 1 --out a.npy", "shuffle --in a.npy --out b.npy --seed 1",
                   "gauss --count 9 --seed 1", "uniform --count 9 --seed 1", "index --n 9 --seed 1 --at 3",
-                  "bench --n 1000", "top --count 1 --interval 100ms"):  # fmt: skip
+                  "mix --sizes 5,6 --seed 1 --count 3", "bench --n 1000", "top --count 1 --interval 100ms"):  # fmt: skip
         check(directory, shufctl, *words.split(), SHUFD_SOCKET=socket)
     check(directory, shufctl, "doctor", code=range(80), SHUFD_SOCKET=socket)
     for verb in ("status", "doctor"):  # systemctl tells why no daemon answers

@@ -16,6 +16,7 @@ import pathlib
 import re
 import shlex
 import shutil
+import struct
 import subprocess
 import sys
 
@@ -105,9 +106,9 @@ def prepare(directory, build, compiler, flags):
     (directory / "dev").write_text(f'#!/bin/sh\nBUILD={build} exec {ROOT}/dev "$@"\n')
     (directory / "dev").chmod(0o755)
     (directory / "tokens.bin").write_bytes(bytes(range(256)) * 64)
-    (directory / "a.npy").write_bytes(
-        b"\x93NUMPY\x01\x00v\x00" + b"%-117s\n" % b"{'descr': '<u4', 'fortran_order': False, 'shape': (64, 4), }" + bytes(1024)
-    )
+    for name, shape, data in ("a", b"(64, 4)", bytes(1024)), ("sizes", b"(64,)", struct.pack("<64I", *range(2000, 2640, 10))):
+        head = b"{'descr': '<u4', 'fortran_order': False, 'shape': %s, }" % shape
+        (directory / f"{name}.npy").write_bytes(b"\x93NUMPY\x01\x00v\x00%-117s\n" % head + data)
 
 
 def run(document, work, build, compiler, flags):

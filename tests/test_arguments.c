@@ -33,6 +33,8 @@ static const shuf_mixture_request mix = {
     .sources = sources, .source_count = 2, .stages = stages, .stage_count = 1};
 static const shuf_mixed mixed = {.index = out};
 static shuf_mixture *mixture;
+static const shuf_chunks_request windows = {.sizes = shares, .count = 2, .window = 1};
+static shuf_chunks *chunks;
 static shuf_weights *weights;
 static shuf_result result;
 static shuf_shape shape;
@@ -205,6 +207,18 @@ static shuf_status taken_by_gpu(shuf_status status)
       taken_by_gpu(shuf_cuda_mixture_fill(mixture, 0, 5, out, NULL, 0, NULL)))                     \
     X(shuf_cuda_mixture_fill, stream, OK,                                                          \
       taken_by_gpu(shuf_cuda_mixture_fill(mixture, 0, 5, out, in, 9, NULL)))                       \
+    X(shuf_chunks_make, request, INVALID, shuf_chunks_make(NULL, &chunks))                         \
+    X(shuf_chunks_make, chunks, INVALID, shuf_chunks_make(&windows, NULL))                         \
+    X(shuf_chunks_free, chunks, OK, (shuf_chunks_free(NULL), SHUF_OK))                             \
+    X(shuf_chunks_length, chunks, OK, (shuf_chunks_length(NULL), SHUF_OK))                         \
+    X(shuf_chunks_fill, chunks, INVALID, shuf_chunks_fill(NULL, 0, 3, 1, 1, SHUF_U64, out))        \
+    X(shuf_chunks_fill, out, INVALID, shuf_chunks_fill(chunks, 0, 3, 1, 1, SHUF_U64, NULL))        \
+    X(shuf_chunks_index, chunks, INVALID, shuf_chunks_index(NULL, SHUF_FORWARD, 1, in, 3, out))    \
+    X(shuf_chunks_index, at, INVALID, shuf_chunks_index(chunks, SHUF_FORWARD, 1, NULL, 3, out))    \
+    X(shuf_chunks_index, out, INVALID, shuf_chunks_index(chunks, SHUF_FORWARD, 1, in, 3, NULL))    \
+    X(shuf_chunks_needed, chunks, INVALID, shuf_chunks_needed(NULL, 0, 3, 1, out, &room))          \
+    X(shuf_chunks_needed, numbers, INVALID, shuf_chunks_needed(chunks, 0, 3, 1, NULL, &room))      \
+    X(shuf_chunks_needed, found, INVALID, shuf_chunks_needed(chunks, 0, 3, 1, out, NULL))          \
     X(shuf_weights_make, values, INVALID, shuf_weights_make(NULL, SHUF_U64, 2, &weights))          \
     X(shuf_weights_make, weights, INVALID, shuf_weights_make(shares, SHUF_U64, 2, NULL))           \
     X(shuf_weights_draw, weights, INVALID, shuf_weights_draw(NULL, 7, 0, 0, 5, 1, 1, out))         \
@@ -270,7 +284,7 @@ static const char *message_of(const struct row *row)
 {
     if (strstr(row->function, "_shape"))
         return message;
-    static const char *const local[] = {"shuf_host_", "shuf_cuda_", "shuf_mixture_",
+    static const char *const local[] = {"shuf_host_", "shuf_cuda_", "shuf_mixture_", "shuf_chunks_",
                                         "shuf_weights_"};
     bool without_handle = strcmp(row->parameter, "handle") == 0;
     for (size_t i = 0; i < sizeof local / sizeof *local; i++)
@@ -282,6 +296,7 @@ static void null_arguments_are_refused(void **state)
 {
     (void)state;
     assert_int_equal(shuf_mixture_make(&mix, &mixture), SHUF_OK);
+    assert_int_equal(shuf_chunks_make(&windows, &chunks), SHUF_OK);
     assert_int_equal(shuf_weights_make(shares, SHUF_U64, 2, &weights), SHUF_OK);
     for (size_t i = 0; i < N_ROWS; i++) {
         char expected[64];
@@ -296,6 +311,7 @@ static void null_arguments_are_refused(void **state)
                      message_of(&rows[i]));
     }
     shuf_mixture_free(mixture);
+    shuf_chunks_free(chunks);
     shuf_weights_free(weights);
     assert_true(client_check(h, &permutation)); /* the handle still works */
 }

@@ -249,12 +249,19 @@ static void event_follows_each_launch(void **state)
 static void quick_job_starts_no_thread(void **state)
 {
     (void)state;
+    enum { FEW = 1024 }; /* look-ups, which the daemon's loop does itself */
+    uint64_t at[FEW] = {0};
     struct shuf__block block;
-    struct shuf__computation computation = computation_whole(SHUF_ALGORITHM_PHILOX24, 1000, 5, 6);
+    struct shuf__error error;
+    struct shuf__computation computation = computation_whole(SHUF_ALGORITHM_PHILOX24, 1000, 5, 6),
+                             look_up = computation_whole(SHUF_ALGORITHM_PRIMEFOLD, 1000, 5, 6);
+    look_up.request = (struct shuf__request){
+        .kind = SHUF__LOOK_UP, .look_up = {.permutation = look_up.request.permutation}};
     computation_alloc(UNIT, &block);
     int before = count_entries("/proc/self/task");
     computation_fill(&computation, &block);
     fingerprint_of(&block, &computation);
+    assert_int_equal(backend->ops->look_up(backend, &look_up, at, FEW, &error), SHUF_OK);
     assert_int_equal(count_entries("/proc/self/task"), before);
     backend->ops->free(backend, &block);
 }

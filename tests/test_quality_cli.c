@@ -155,6 +155,16 @@ static void words_differ_by_rounds(void **state)
     json_decref(seven);
 }
 
+/* The findings do not depend on the threads. Orders with a fault fail. */
+static void orders_are_judged(void **state)
+{
+    (void)state;
+    expect_same_findings("$Q order --tests weighted --seed 7 --json",
+                         "$Q order --tests weighted --seed 7 --threads 1 --json", 0);
+    expect_same_findings("$Q order --tests weighted --fault draws-twice --json",
+                         "$Q order --tests weighted --fault draws-twice --seed 0 --json", 1);
+}
+
 static void wrong_commands_are_explained(void **state)
 {
     (void)state;
@@ -213,6 +223,8 @@ static void wrong_commands_are_explained(void **state)
         {"$Q bits --generator lcg --n 64 --take 2 --stride 64", 64, "below n, which is 64"},
         {"$Q bits --generator lcg --n 64 --take 5000", 64, "--take 5000: expected 1 to 4096"},
         {"$Q bits --generator lcg --n 64 >/dev/full", 74, "standard output"},
+        {"$Q order --fault none", 64, "--fault none: expected one of windows-shared, "},
+        {"$Q order --tests windows", 64, "expected names from windowed, mixture, weighted"},
         {"$Q words --rounds 17", 64, "--rounds 17: expected 1 to 16"},
         {"$Q list now", 64, "argument 'now'"},
         {"$Q bless", 64, "verb 'bless': no such verb; shuf-quality help lists them"},
@@ -463,6 +475,7 @@ int main(void)
         cmocka_unit_test(stream_input_and_generator_agree),
         cmocka_unit_test(bits_come_from_values),
         cmocka_unit_test(words_differ_by_rounds),
+        cmocka_unit_test(orders_are_judged),
         cmocka_unit_test(wrong_commands_are_explained),
         cmocka_unit_test(help_succeeds),
         cmocka_unit_test(report_has_every_figure),

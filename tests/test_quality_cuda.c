@@ -6,7 +6,7 @@
 #include "device.h"
 #include "device_run.h"
 #include "generator.h"
-#include "stream_families.h"
+#include "stream.h"
 #include "support/cmocka_all.h"
 
 #include <math.h>

@@ -4,12 +4,12 @@
  * against all permutations of few elements. It also checks covariances: if they are right, the mean
  * of a sum of squares is exactly its degrees of freedom.
  */
-#include "families.h"
 #include "inversions.h"
 #include "laws.h"
 #include "mallows.h"
 #include "support/cmocka_all.h"
 #include "support/random.h"
+#include "test.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -178,7 +178,10 @@ static void daemon_status_is_checked(void **state)
     expect_finding(checks, "device", &patient, SHUF__FINDING_OK, "cpu: ", "");
     make_file("/proc/driver/nvidia/version", "NVRM\n");
     expect_finding(checks, "device", &patient, SHUF__FINDING_NOTE, "computes on the CPU",
-                   "shufd --check");
+                   "backend = auto");
+    strcpy(patient.daemon.gpu_fault, "cuda: the NVIDIA driver is for CUDA 12.4");
+    expect_finding(checks, "device", &patient, SHUF__FINDING_NOTE,
+                   "the GPU is not used: cuda: the NVIDIA driver is for CUDA 12.4", "");
     expect_finding(checks, "limits", &patient, SHUF__FINDING_OK, "only root", "");
     make_file("/proc/7/limits", "Limit\nMax open files            1024     4096    files\n");
     expect_finding(checks, "limits", &patient, SHUF__FINDING_NOTE, "1024 open files",
@@ -288,8 +291,9 @@ static void expect_unit(char *properties, enum shuf__finding_level level, const 
     struct shuf__finding finding = {0};
     FILE *file = fmemopen(properties, strlen(properties), "r");
     assert_non_null(file);
-    shuf__find_unit_state(&finding, "shufd@GPU-1.service", file);
+    const bool is_settled = shuf__find_unit_state(&finding, "shufd@GPU-1.service", file);
     fclose(file);
+    assert_int_equal(is_settled, !strstr(text, "activating (stop"));
     assert_int_equal(finding.level, level);
     assert_string_equal(finding.text, text);
     assert_int_equal(strstr(finding.advice, "journalctl --unit 'shufd@GPU-1.service'") != NULL,
@@ -307,6 +311,7 @@ static void unit_state_is_explained(void **state)
     char failed[] = "Result=exit-code\nExecMainStatus=69\nActiveState=failed\nSubState=failed\n";
     char again[] = "Result=exit-code\nExecMainStatus=1\nActiveState=activating\n"
                    "SubState=auto-restart\n";
+    char ending[] = "ActiveState=deactivating\nSubState=stop-sigterm\nResult=success\n";
     char refused[] = "System has not been booted with systemd as init system\n";
     char mistaken[] =
         "ActiveState=active\nSubState=running\nResult=success\nExecMainStatus=0\n"
@@ -326,6 +331,7 @@ static void unit_state_is_explained(void **state)
                 "shufd@GPU-1.service: failed, result exit-code, exit status 69");
     expect_unit(again, SHUF__FINDING_NOTE,
                 "shufd@GPU-1.service: activating (auto-restart), result exit-code, exit status 1");
+    expect_unit(ending, SHUF__FINDING_OK, "shufd@GPU-1.service: deactivating (stop-sigterm)");
     expect_unit(refused, SHUF__FINDING_NOTE, "systemctl says nothing about shufd@GPU-1.service");
 }
 

@@ -39,6 +39,7 @@
 #ifndef SHUF_H
 #define SHUF_H
 
+#include "shuf_chunks.h"
 #include "shuf_daemon.h"
 #include "shuf_handle.h"
 #include "shuf_local.h"

@@ -58,7 +58,8 @@ typedef struct shuf_daemon {
     bool copies_host;     /* it lends no host memory (memfd) */
     char lending_fault[256]; /* why it lends none: the cause, "; " and an advice */
     char metrics[256]; /* where it publishes metrics: an address, a file, or both; "": nowhere */
-    char reload_fault[512];  /* why the last reload has changed nothing; "": no fault */
+    char reload_fault[512]; /* why the last reload has changed nothing; "": no fault */
+    char gpu_fault[512]; /* why backend = auto has not chosen the GPU, though a driver is loaded */
     char metrics_fault[256]; /* why it does not at a configured place; "": no fault */
     char configuration[256]; /* the configuration file that it has read; "": none */
     unsigned users; /* length of `user`, ordered by bytes, largest first; at most SHUF_USERS */

@@ -4,6 +4,7 @@
  */
 #include "describe_request.h"
 
+#include "chunk_list.h"
 #include "error.h"
 #include "json.h"
 #include "order_options.h"
@@ -94,6 +95,9 @@ static void print_permutation_request(const struct shuf__output_options *options
     if (permutation.window)
         shuf__print_line(to, "windows", "of %" PRIu64 " chunks of %" PRIu64, permutation.window,
                          permutation.chunk);
+    if (options->chunks)
+        shuf__print_line(to, "windows", "of %" PRIu64 " chunks, of %zu in all",
+                         options->chunks->window, options->chunks->sizes.count);
     print_view(&permutation, result->shape.count, to);
 }
 
@@ -154,6 +158,8 @@ static void permutation_to_json(json_t *object, const struct shuf__output_option
     shuf__json_seed(object, permutation.key, permutation.seed);
     add_epochs(object, options);
     shuf__json_windows(object, &permutation);
+    if (options->chunks)
+        shuf__json_chunks(object, options->chunks);
     add_view(object, &permutation, result->shape.count);
 }
 

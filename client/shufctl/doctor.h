@@ -48,8 +48,9 @@ void shuf__find(struct shuf__finding *finding, enum shuf__finding_level level, c
 /* The check of the units of systemd that start the daemon: the socket and the service. */
 void shuf__check_unit(const struct shuf__patient *patient, struct shuf__finding *finding);
 
-/* Its finding from the output of `systemctl show UNIT`. */
-void shuf__find_unit_state(struct shuf__finding *finding, const char *unit, FILE *properties);
+/* Its finding from the output of `systemctl show UNIT`. Returns whether the unit neither starts nor
+ * stops. */
+bool shuf__find_unit_state(struct shuf__finding *finding, const char *unit, FILE *properties);
 
 /* The check of where the daemon publishes its metrics. */
 void shuf__check_metrics(const struct shuf__patient *patient, struct shuf__finding *finding);

@@ -215,9 +215,12 @@ static void check_device(const struct shuf__patient *patient, struct shuf__findi
     const shuf_daemon *d = &patient->daemon;
     const bool driver =
         shuf__patient_read(patient, "/proc/driver/nvidia/version", text, sizeof text);
-    if (strcmp(d->backend, "cpu") == 0 && driver)
+    if (d->gpu_fault[0])
+        shuf__find(finding, SHUF__FINDING_NOTE, NULL, "%s: %s; the GPU is not used: %s", d->backend,
+                   d->device, d->gpu_fault);
+    else if (strcmp(d->backend, "cpu") == 0 && driver)
         shuf__find(finding, SHUF__FINDING_NOTE,
-                   "shufd --check --backend cuda names the reason, if that is not on purpose",
+                   "if that is not on purpose, set backend = auto in its configuration",
                    "the machine has a GPU driver, but the daemon computes on the CPU: %s",
                    d->device);
     else

@@ -8,8 +8,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
-enum { UNIT = SHUF__UNIT_NAME + 16, VALUE = 64, FAULT = 256 };
+enum { UNIT = SHUF__UNIT_NAME + 16, VALUE = 64, FAULT = 256, SETTLE_TRIES = 20 };
 
 struct unit_state {
     char active[VALUE], sub[VALUE], result[VALUE], code[VALUE];
@@ -68,7 +69,7 @@ static void find_failure(struct shuf__finding *finding, const char *unit,
                state->code[0] ? ", exit status " : "", state->code); /* a socket has none */
 }
 
-void shuf__find_unit_state(struct shuf__finding *finding, const char *unit, FILE *properties)
+bool shuf__find_unit_state(struct shuf__finding *finding, const char *unit, FILE *properties)
 {
     struct unit_state state = {0};
     char reload[SHUF__FINDING_TEXT];
@@ -87,13 +88,13 @@ void shuf__find_unit_state(struct shuf__finding *finding, const char *unit, FILE
                    state.sub, state.fault);
     else
         shuf__find(finding, SHUF__FINDING_OK, NULL, "%s: %s (%s)", unit, state.active, state.sub);
+    return restarts || !strstr(state.active, "activating"); /* or "deactivating" */
 }
 
-/* Asks systemd for the state of NAME.TYPE. */
-static void ask_systemd(struct shuf__finding *finding, const char *name, const char *type)
+/* Asks systemd for the state of a unit. Returns whether the unit neither starts nor stops. */
+static bool ask_systemd(struct shuf__finding *finding, const char *unit)
 {
-    char unit[UNIT], command[2 * UNIT];
-    snprintf(unit, sizeof unit, "%s.%s", name, type);
+    char command[2 * UNIT];
     snprintf(
         command, sizeof command,
         "systemctl show --property=ActiveState,SubState,Result,ExecMainStatus,StatusText '%s' 2>&1",
@@ -101,10 +102,22 @@ static void ask_systemd(struct shuf__finding *finding, const char *name, const c
     FILE *properties = popen(command, "r");
     if (!properties) {
         shuf__find(finding, SHUF__FINDING_NOTE, NULL, "systemctl could not be run");
-        return;
+        return true;
     }
-    shuf__find_unit_state(finding, unit, properties);
+    const bool is_settled = shuf__find_unit_state(finding, unit, properties);
     pclose(properties);
+    return is_settled;
+}
+
+/* The state of NAME.TYPE. A daemon that has just refused this program ends some milliseconds
+ * later, so a unit that starts or stops has two seconds. */
+static void find_unit(struct shuf__finding *finding, const char *name, const char *type)
+{
+    static const struct timespec pause = {.tv_nsec = 100000000};
+    char unit[UNIT];
+    snprintf(unit, sizeof unit, "%s.%s", name, type);
+    for (int i = 0; i < SETTLE_TRIES && !ask_systemd(finding, unit); i++)
+        nanosleep(&pause, NULL);
 }
 
 /* A socket that fails leaves its service inactive, without a failure. */
@@ -122,8 +135,8 @@ void shuf__check_unit(const struct shuf__patient *patient, struct shuf__finding 
                    name);
         return;
     }
-    ask_systemd(finding, name, "service");
-    ask_systemd(&of_socket, name, "socket");
+    find_unit(finding, name, "service");
+    find_unit(&of_socket, name, "socket");
     if (finding->level == SHUF__FINDING_OK && of_socket.level != SHUF__FINDING_OK)
         *finding = of_socket;
 }

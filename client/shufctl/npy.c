@@ -267,7 +267,17 @@ struct found {
     bool fortran;
     unsigned dimensions;
     uint64_t item, first, rest;
+    char type[SHUF__NPY_TYPE];
 };
+
+static bool read_descr(struct cursor *c, struct found *f)
+{
+    struct cursor name = *c;
+    char type[WORD];
+    if (peek(&name) != '[' && read_string(&name, type))
+        snprintf(f->type, sizeof f->type, "%.*s", SHUF__NPY_TYPE - 1, type);
+    return read_type(c, 0, &f->item);
+}
 
 static bool read_dict_entry(struct cursor *c, struct found *f)
 {
@@ -275,7 +285,7 @@ static bool read_dict_entry(struct cursor *c, struct found *f)
     if (!read_string(c, key) || !expect(c, ':'))
         return false;
     if (strcmp(key, "descr") == 0)
-        return (f->descr = read_type(c, 0, &f->item));
+        return (f->descr = read_descr(c, f));
     if (strcmp(key, "fortran_order") == 0)
         return (f->fortran_order = read_truth(c, &f->fortran));
     if (strcmp(key, "shape") == 0)
@@ -316,6 +326,7 @@ bool shuf__npy_read(const char *dict, size_t size, struct shuf__npy *npy, char w
                           "C order (numpy.ascontiguousarray)");
     npy->records = f.first;
     npy->record = f.item;
+    memcpy(npy->type, f.type, sizeof npy->type);
     if (!multiply_size(&c, &npy->record, f.rest))
         return false;
     npy->bytes = npy->record;

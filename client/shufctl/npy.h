@@ -27,11 +27,13 @@ enum {
     SHUF__NPY_FRONT = 12,         /* bytes that shuf__npy_begins() reads at most */
     SHUF__NPY_DICT_MAX = 1 << 20, /* bytes of a header; numpy reads 10 000 */
     SHUF__NPY_WHY = 200,
+    SHUF__NPY_TYPE = 16,
 };
 
 struct shuf__npy {
     size_t dict, header; /* offsets of the dict and of the data */
     uint64_t records, record, bytes;
+    char type[SHUF__NPY_TYPE]; /* "<i8"; "" for a structure, cut off if it is longer */
 };
 
 /* True if the file begins like an .npy. Then `dict` and `header` of *npy are set, or both are 0 and

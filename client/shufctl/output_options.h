@@ -43,6 +43,8 @@ const char *shuf__suffix(const char *path);
 
 /* ---- the options ---- */
 
+struct shuf__chunk_list; /* chunk_list.h */
+
 struct shuf__output_options {
     const shuf_request *request; /* a valid PERMUTATION or NUMBERS */
     shuf_shape shape;
@@ -53,6 +55,7 @@ struct shuf__output_options {
     bool format_given;
     shuf_transport transport; /* 0: take no lease */
     bool prefetch;
+    struct shuf__chunk_list *chunks; /* of --chunks, with the order of the first row; else NULL */
     struct shuf__daemon_options daemon;
 };
 

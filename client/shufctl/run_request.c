@@ -11,7 +11,6 @@
 #include "format_value.h"
 #include "progress.h"
 #include "start_command.h"
-#include "summary.h"
 #include "units.h"
 #include "value_file.h"
 
@@ -101,7 +100,7 @@ int shuf__check_error_stream(void)
 static void print_lines(shuf *daemon, const struct shuf__summary *summary)
 {
     shuf__summary_print(summary, stdout);
-    if (!summary->options->out)
+    if (daemon && !summary->options->out)
         shuf__head_line_print(daemon, summary->options);
 }
 
@@ -113,7 +112,7 @@ static bool is_unasked(const struct shuf__output_options *o)
     return o->daemon.quiet && !o->daemon.json && !wants_moments && (o->out || o->prefetch);
 }
 
-static int print_summary(shuf *daemon, const struct shuf__summary *summary)
+int shuf__print_summary(shuf *daemon, const struct shuf__summary *summary)
 {
     const struct shuf__output_options *o = summary->options;
     const bool to_stdout = shuf__writes_to_stdout(o);
@@ -203,11 +202,12 @@ static int run_connected(shuf *daemon, const struct shuf__output_options *o)
     if (code != EX_OK)
         return code;
     if (!lease->transport)
-        code =
-            print_summary(daemon, &(struct shuf__summary){o, &outcome.result,
-                                                          o->transport ? &copied : NULL, seen_ns});
+        code = shuf__print_summary(
+            daemon,
+            &(struct shuf__summary){o, &outcome.result, o->transport ? &copied : NULL, seen_ns});
     else if (outcome.reading.ends_match)
-        code = print_summary(daemon, &(struct shuf__summary){o, &lease->result, lease, seen_ns});
+        code =
+            shuf__print_summary(daemon, &(struct shuf__summary){o, &lease->result, lease, seen_ns});
     else
         code = shuf__fail_with(EX_PROTOCOL,
                                "--transport %s: the first or last values read are not "

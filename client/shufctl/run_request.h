@@ -6,10 +6,14 @@
 #ifndef SHUF__RUN_REQUEST_H
 #define SHUF__RUN_REQUEST_H
 
-#include "output_options.h"
+#include "summary.h"
 
 /* Returns the exit code. Prints one line on failure. */
 int shuf__run_request(const struct shuf__output_options *options);
+
+/* Prints the summary that the options ask for. Without a daemon (NULL) it has no head line. Returns
+ * the exit code. */
+int shuf__print_summary(shuf *daemon, const struct shuf__summary *summary);
 
 /* Returns EX_OK, or prints one line and returns the exit code if a summary could not be written to
  * standard error. main() checks standard output. */

@@ -31,6 +31,7 @@ enum key {
     KEY_EPOCH,
     KEY_ALGORITHM,
     KEY_CHUNK,
+    KEY_CHUNKS,
     KEY_WINDOW,
     KEY_AT,
     KEY_INVERSE,
@@ -54,6 +55,8 @@ static const struct argp_option option_table[] = {
     {"algorithm", KEY_ALGORITHM, SHUF__ALGORITHM_CHOICES, 0,
      "The algorithm (default primefold); with the others, the first look-up is slow", 1},
     {"chunk", KEY_CHUNK, "S", 0, "The records of a chunk of a windowed order", 1},
+    {"chunks", KEY_CHUNKS, "FILE", 0,
+     "The sizes of all chunks, .npy or text, without a daemon; instead of --n and --chunk", 1},
     {"window", KEY_WINDOW, "W", 0, "The chunks of a window", 1},
     {"inverse", KEY_INVERSE, NULL, 0, "LIST has values; print the position of each", 2},
     {"out", KEY_OUT, "FILE", 0, "Write to FILE instead of standard output", 3},
@@ -166,14 +169,19 @@ static void check_index_given(struct argp_state *state, const struct parse *pars
     const struct shuf__index_options *options = parse->options;
     const unsigned given = parse->given;
     const struct shuf__required required[] = {
-        {given & BIT(KEY_N), "--n 1e9"},
+        {given & (BIT(KEY_N) | BIT(KEY_CHUNKS)), "--n 1e9"},
         {given & (BIT(KEY_SEED) | BIT(KEY_KEY)), "--seed 7"},
         {given & BIT(KEY_AT), "--at 0,5,1e8"},
     };
     refuse_other(state, parse);
     shuf__option_require(state, required, sizeof required / sizeof *required);
     shuf__check_seed_options(state, given & BIT(KEY_SEED), given & BIT(KEY_KEY));
-    if (!(given & BIT(KEY_CHUNK)) != !(given & BIT(KEY_WINDOW)))
+    if (given & BIT(KEY_CHUNKS))
+        shuf__chunk_list_check(
+            state, &(struct shuf__beside_chunks){given & BIT(KEY_N), given & BIT(KEY_CHUNK),
+                                                 given & BIT(KEY_KEY), given & BIT(KEY_ALGORITHM),
+                                                 given & BIT(KEY_WINDOW)});
+    else if (!(given & BIT(KEY_CHUNK)) != !(given & BIT(KEY_WINDOW)))
         shuf__option_fail(state, EX_USAGE,
                           "%s: missing; the other one of --chunk and --window needs it",
                           given & BIT(KEY_CHUNK) ? "--window" : "--chunk");
@@ -190,6 +198,8 @@ static void finish_index(struct argp_state *state, struct parse *parse)
     check_index_given(state, parse);
     if (!(parse->given & BIT(KEY_FORMAT)))
         options->format = shuf__format_of_file(state, options->out, SHUF__FORMAT_TEXT);
+    if (options->chunks.path)
+        shuf__chunk_list_read(state, &options->permutation, &options->chunks);
 }
 
 static void read_at_option(struct argp_state *state, char *text,
@@ -222,6 +232,9 @@ static void parse_index_word(int key, char *text, struct argp_state *state,
         break;
     case KEY_CHUNK:
         shuf__option_number(state, "--chunk", text, &options->permutation.chunk);
+        break;
+    case KEY_CHUNKS:
+        options->chunks.path = text;
         break;
     case KEY_WINDOW:
         shuf__option_number(state, "--window", text, &options->permutation.window);
@@ -312,6 +325,8 @@ static int print_look_up_json(const struct shuf__index_options *o, const uint64_
     shuf__json_seed(object, o->permutation.key, o->permutation.seed);
     shuf__json_decimal(object, "epoch", o->permutation.epoch);
     shuf__json_windows(object, &o->permutation);
+    if (o->chunks.path)
+        shuf__json_chunks(object, &o->chunks);
     json_object_set_new(object, "inverse", json_boolean(inverse));
     json_object_set_new(object, "positions", inverse ? looked_up : given);
     json_object_set_new(object, "values", inverse ? given : looked_up);
@@ -348,10 +363,13 @@ static int check_places(const shuf_permutation *permutation, const struct shuf__
 /* `found` may be the list itself. But --json prints both, so it needs a separate array. */
 static int look_up(shuf *daemon, const struct shuf__index_options *o, uint64_t *found)
 {
+    const struct shuf__numbers *places = &o->places;
     uint64_t begin = shuf__clock_ns();
     shuf__progress_phase("computing", 0);
     shuf_status status =
-        shuf_index(daemon, &o->permutation, o->direction, o->places.at, o->places.count, found);
+        o->chunks.path
+            ? shuf_chunks_index(o->chunks.order, o->direction, 1, places->at, places->count, found)
+            : shuf_index(daemon, &o->permutation, o->direction, places->at, places->count, found);
     uint64_t seen_ns = shuf__clock_ns() - begin;
     if (status != SHUF_OK)
         return shuf__fail_call(daemon, status, &o->daemon);
@@ -369,20 +387,27 @@ static int index_places(shuf *daemon, const struct shuf__index_options *o)
     return code;
 }
 
+static int index_by_daemon(const struct shuf__index_options *o)
+{
+    shuf *daemon;
+    int code = shuf__connect_or_fail(&daemon, &o->daemon);
+    if (code == EX_OK)
+        code = index_places(daemon, o);
+    shuf_close(daemon);
+    return code;
+}
+
 int shuf__verb_index(int argc, char **argv)
 {
     struct shuf__index_options options;
-    shuf *daemon;
     shuf__index_options(argc, argv, &options);
+    shuf__progress_set_quiet(options.daemon.quiet);
     int code = options.read_places ? shuf__index_read_places(&options.places) : EX_OK;
     if (code == EX_OK)
         code = check_places(&options.permutation, &options.places);
-    if (code == EX_OK) {
-        code = shuf__connect_or_fail(&daemon, &options.daemon);
-        if (code == EX_OK)
-            code = index_places(daemon, &options);
-        shuf_close(daemon);
-    }
+    if (code == EX_OK)
+        code = options.chunks.path ? index_places(NULL, &options) : index_by_daemon(&options);
+    shuf__chunk_list_free(&options.chunks);
     free(options.places.at);
     return code;
 }

@@ -4,12 +4,14 @@
  */
 #include "verb_permute.h"
 
+#include "chunk_list.h"
 #include "exit.h"
 #include "number.h"
 #include "option_parse.h"
 #include "option_values.h"
 #include "order_options.h"
 #include "request.h"
+#include "run_chunks.h"
 #include "run_request.h"
 #include "verbs.h"
 
@@ -27,6 +29,7 @@ enum key {
     KEY_EPOCHS,
     KEY_ALGORITHM,
     KEY_CHUNK,
+    KEY_CHUNKS,
     KEY_WINDOW,
     KEY_OFFSET,
     KEY_COUNT,
@@ -54,8 +57,14 @@ static const struct argp_option option_table[] = {
     {"algorithm", KEY_ALGORITHM, SHUF__ALGORITHM_CHOICES, 0, "The algorithm (default primefold)",
      1},
     {"chunk", KEY_CHUNK, "S", 0, "Read chunks of S neighbours, in random order", 1},
+    {"chunks", KEY_CHUNKS, "FILE", 0,
+     "Read chunks of the sizes in FILE, .npy or text, in random order, and compute without a "
+     "daemon; "
+     "instead of --n and --chunk",
+     1},
     {"window", KEY_WINDOW, "W", 0,
-     "Shuffle the records of W chunks at a time; needs --chunk, as --chunk needs --window", 1},
+     "Shuffle the records of W chunks at a time; needs --chunk or --chunks, which need --window",
+     1},
     {"offset", KEY_OFFSET, "O", 0, "Start at position O (default 0)", 2},
     {"count", KEY_COUNT, "C", 0,
      "Give C values of the permutation or of the rank (default: all to the end)", 2},
@@ -72,6 +81,8 @@ static const struct argp_option option_table[] = {
     {"inverse", KEY_INDEX, NULL, OPTION_HIDDEN, NULL, 5},
     {0},
 };
+
+static struct shuf__chunk_list chunks; /* of --chunks */
 
 struct parse {
     shuf_request *request;
@@ -114,11 +125,23 @@ static const char *name_given(unsigned given)
     return names[i].name;
 }
 
+static void check_chunks_given(struct argp_state *state, const struct parse *parse)
+{
+    const unsigned given = parse->given;
+    shuf__chunk_list_check(
+        state, &(struct shuf__beside_chunks){given & BIT(KEY_N), given & BIT(KEY_CHUNK),
+                                             given & BIT(KEY_KEY), given & BIT(KEY_ALGORITHM),
+                                             given & BIT(KEY_WINDOW)});
+    if (parse->output->transport || parse->output->prefetch)
+        shuf__option_refuse_both(state, "--chunks",
+                                 parse->output->prefetch ? "--prefetch" : "--transport");
+}
+
 static void check_permute_given(struct argp_state *state, const shuf_permutation *permutation,
                                 unsigned given)
 {
     const struct shuf__required required[] = {
-        {given & BIT(KEY_N), "--n 1e9"},
+        {given & (BIT(KEY_N) | BIT(KEY_CHUNKS)), "--n 1e9"},
         {given & (BIT(KEY_SEED) | BIT(KEY_KEY)), "--seed 7"},
     };
     shuf__option_require(state, required, sizeof required / sizeof *required);
@@ -137,11 +160,12 @@ static void check_permute_given(struct argp_state *state, const shuf_permutation
         shuf__option_fail(state, EX_USAGE, "--world: missing; --rank needs it");
     if ((given & BIT(KEY_CHUNK)) && !(given & BIT(KEY_WINDOW)))
         shuf__option_fail(state, EX_USAGE, "--window: missing; --chunk needs it");
-    if ((given & BIT(KEY_WINDOW)) && !(given & BIT(KEY_CHUNK)))
+    if ((given & BIT(KEY_WINDOW)) && !(given & (BIT(KEY_CHUNK) | BIT(KEY_CHUNKS))))
         shuf__option_fail(state, EX_USAGE, "--chunk: missing; --window needs it");
-    if ((given & BIT(KEY_CHUNK)) && (permutation->chunk == 0 || permutation->window == 0))
-        shuf__option_fail(state, EX_USAGE, "%s 0: expected at least 1",
-                          permutation->chunk ? "--window" : "--chunk");
+    if ((given & BIT(KEY_CHUNK)) && permutation->chunk == 0)
+        shuf__option_fail(state, EX_USAGE, "--chunk 0: expected at least 1");
+    if ((given & BIT(KEY_WINDOW)) && permutation->window == 0)
+        shuf__option_fail(state, EX_USAGE, "--window 0: expected at least 1");
     if ((given & BIT(KEY_COUNT)) && permutation->count == 0) /* for all, it is omitted */
         shuf__option_fail(state, EX_USAGE, "--count 0: expected at least 1");
     if ((given & BIT(KEY_STRIDE)) && permutation->stride == 0) /* libshuf would take 1 */
@@ -186,6 +210,11 @@ static void finish_permute(struct argp_state *state, struct parse *parse)
     struct shuf__output_options *options = parse->output;
     char message[256];
     check_permute_given(state, &parse->request->permutation, parse->given);
+    if (parse->given & BIT(KEY_CHUNKS)) {
+        check_chunks_given(state, parse);
+        shuf__chunk_list_read(state, &parse->request->permutation, &chunks);
+        options->chunks = &chunks;
+    }
     options->is_empty_rest = complete_view(&parse->request->permutation, parse->given);
     shuf_status status = shuf_shape_of(parse->request, &options->shape, message, sizeof message);
     if (status != SHUF_OK)
@@ -241,6 +270,9 @@ static error_t parse_permute_word(int key, char *text, struct argp_state *state,
         return 0;
     case KEY_ALGORITHM:
         permutation->algorithm = shuf__algorithm_option(state, text);
+        return 0;
+    case KEY_CHUNKS:
+        chunks.path = text;
         return 0;
     case KEY_DROP_LAST:
         permutation->drop_last = true;
@@ -301,6 +333,7 @@ void shuf__permute_options(int argc, char **argv, shuf_request *request,
     struct parse parse = {.request = request, .output = options};
     *request = (shuf_request){.kind = SHUF_PERMUTATION};
     *options = (struct shuf__output_options){0};
+    shuf__chunk_list_free(&chunks); /* of a command line before */
     shuf__options_parse(&argp, argc, argv, &parse);
 }
 
@@ -311,5 +344,7 @@ int shuf__verb_permute(int argc, char **argv)
     shuf_request request;
     struct shuf__output_options options;
     shuf__permute_options(argc, argv, &request, &options);
-    return shuf__run_request(&options);
+    const int code = options.chunks ? shuf__run_chunks(&options) : shuf__run_request(&options);
+    shuf__chunk_list_free(&chunks);
+    return code;
 }

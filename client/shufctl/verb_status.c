@@ -166,6 +166,8 @@ static void print_status(const shuf *handle, const shuf_daemon *d)
         printf("fault       %s; not published there\n", d->metrics_fault);
     if (d->reload_fault[0])
         printf("fault       %s\n", d->reload_fault);
+    if (d->gpu_fault[0])
+        printf("fault       the GPU is not used: %s\n", d->gpu_fault);
     print_users(d);
 }
 
@@ -224,6 +226,7 @@ static void add_results(json_t *object, const shuf_daemon *d)
     shuf__json_text(object, "lending_fault", d->lending_fault);
     shuf__json_text(object, "metrics_fault", d->metrics_fault);
     shuf__json_text(object, "reload_fault", d->reload_fault);
+    shuf__json_text(object, "gpu_fault", d->gpu_fault);
     shuf__json_text(object, "configuration", d->configuration);
     add_users(object, d);
 }

@@ -17,8 +17,9 @@
 #include <string.h>
 
 /* The most look-ups that the loop's thread does itself. They take 30 us, or 100 us if the prime is
- * hard to find. So with several users they may take longer than shuf__ready_turn_ns(). */
-enum { ON_LOOP = 1024 };
+ * hard to find. So with several users they may take longer than shuf__ready_turn_ns(). In a
+ * windowed order each look-up finds a prime, which takes up to 30 us. */
+enum { ON_LOOP = 1024, ON_LOOP_WINDOWED = 4 };
 
 struct look_up_job {
     struct shuf__session_job job;
@@ -153,7 +154,8 @@ static shuf_status submit_look_up(struct shuf__session *session,
 /* Whether the loop's thread looks the values up itself. */
 static bool is_for_loop(const struct shuf__look_up *request, size_t count)
 {
-    return has_random_access(request) && count <= ON_LOOP;
+    const size_t most = request->permutation.window ? ON_LOOP_WINDOWED : ON_LOOP;
+    return has_random_access(request) && count <= most;
 }
 
 static shuf_status parse_index(const Shuf__Index *message, struct shuf__request *request,

@@ -51,6 +51,7 @@ struct shuf__service {
     uint64_t served, start_ms;
     double start_seconds;                /* the same time, in seconds since 1970 */
     char reload_fault[SHUF__ERROR_TEXT]; /* of the last reload, or "" */
+    char gpu_fault[SHUF__ERROR_TEXT];    /* why backend = auto has not chosen the GPU, or "" */
     char name[SHUF__SERVICE_NAME], unit[SHUF__SERVICE_UNIT];
     struct shuf__publication publications[SHUF__PUBLICATIONS];
 };

@@ -126,6 +126,7 @@ void shuf__handle_status(struct shuf__session *session, const Shuf__Request *req
     status.served = service->served;
     status.lending_fault = (char *)(uintptr_t)shuf__transport_lending_fault();
     status.reload_fault = service->reload_fault;
+    status.gpu_fault = service->gpu_fault;
     status.copies_host = *status.lending_fault != '\0';
     status.log_dropped = shuf__log_losses(service->log).dropped;
     describe_metrics(service, places, &status);

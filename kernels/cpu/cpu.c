@@ -229,6 +229,7 @@ const struct shuf__backend_ops shuf__cpu_ops = {
     .makes = {[SHUF__MEMORY_MEMFD] = true, [SHUF__MEMORY_PRIVATE] = true},
     .own = SHUF__MEMORY_MEMFD,
     .quick = 4096,
+    .quick_row = 64,
     .rank_index_limits = &rank_index_limits,
     .open = cpu_open,
     .close = cpu_close,

@@ -37,10 +37,6 @@ shuf_status find_device(const char *name, int *device, cudaDeviceProp *propertie
 {
     int count = 0;
     cudaError_t e = cudaGetDeviceCount(&count);
-    if (e == cudaErrorInsufficientDriver || e == cudaErrorNoDevice)
-        return shuf__fail(error, SHUF_DEVICE,
-                          "backend cuda: no NVIDIA GPU with a driver for CUDA %d.%d or later",
-                          CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
     if (e != cudaSuccess)
         return fail(error, e, "counting devices");
     for (int i = 0; i < count; i++) {
@@ -259,10 +255,53 @@ cudaError_t use_device(const Cuda *cuda)
     return e;
 }
 
+/* A build with one major version of CUDA runs with each driver for that version. */
+static shuf_status fail_without_device(shuf__error *error, cudaError_t e)
+{
+    constexpr int major = CUDART_VERSION / 1000;
+    int driver = 0;
+    cudaDriverGetVersion(&driver);
+    if (driver == 0)
+        return shuf__fail(error, SHUF_DEVICE,
+                          "cuda: no NVIDIA driver (libcuda.so.1); expected one for CUDA %d.0 or "
+                          "later",
+                          major);
+    if (e == cudaErrorInsufficientDriver)
+        return shuf__fail(
+            error, SHUF_DEVICE,
+            "cuda: the NVIDIA driver is for CUDA %d.%d; expected %d.0 or later: update "
+            "the driver, or install a build of shufd by CUDA %d",
+            driver / 1000, driver % 1000 / 10, major, driver / 1000);
+    return shuf__fail(error, SHUF_DEVICE,
+                      "cuda: no NVIDIA GPU; expected one in the output of nvidia-smi -L, and in "
+                      "CUDA_VISIBLE_DEVICES if that is set");
+}
+
+static shuf_status fail_without_code(shuf__error *error)
+{
+    int device = 0, major = 0, minor = 0;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+    return shuf__fail(error, SHUF_DEVICE,
+                      "cuda: device %d has compute capability %d.%d, for which this build has no "
+                      "code; expected one of " SHUF_CUDA_ARCHITECTURES ", in tenths",
+                      device, major, minor);
+}
+
 shuf_status fail(shuf__error *error, cudaError_t e, const char *step)
 {
     shuf_status status = e == cudaErrorMemoryAllocation ? SHUF_NO_MEMORY : SHUF_DEVICE;
     cudaGetLastError();
+    if (e == cudaErrorInsufficientDriver || e == cudaErrorNoDevice)
+        return fail_without_device(error, e);
+    if (e == cudaErrorNoKernelImageForDevice || e == cudaErrorUnsupportedPtxVersion)
+        return fail_without_code(error);
+    if (e == cudaErrorDevicesUnavailable)
+        return shuf__fail(error, status,
+                          "cuda: %s: the GPU is busy; in compute mode Exclusive_Process only one "
+                          "process may use it: nvidia-smi --compute-mode=DEFAULT, as root",
+                          step);
     return shuf__fail(error, status, "cuda: %s: %s", step, cudaGetErrorString(e));
 }
 

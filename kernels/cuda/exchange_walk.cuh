@@ -132,6 +132,18 @@ __global__ void __launch_bounds__(fold_threads, blocks_per_sm<Form>)
         out[i] = mine[i];
 }
 
+__device__ __forceinline__ uint32_t sum_of_lanes(uint32_t value)
+{
+#if __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(all_lanes, value);
+#else
+#pragma unroll
+    for (uint32_t distance = lanes / 2; distance > 0; distance /= 2)
+        value += __shfl_xor_sync(all_lanes, value, distance);
+    return value;
+#endif
+}
+
 /* Sets counts[r * runs + k] to the number of values of run k in range r, of all runs of the
  * launch. */
 template <typename Form>
@@ -145,7 +157,7 @@ __global__ void __launch_bounds__(fold_threads, blocks_per_sm<Form>)
     walk.for_turns(tuning::walk_run, [&] {
 #pragma unroll 1
         for (uint32_t r = 0; r < ranges.count; r++) {
-            const uint32_t all = __reduce_add_sync(all_lanes, walk.count(ranges.range[r]));
+            const uint32_t all = sum_of_lanes(walk.count(ranges.range[r]));
             own += lane() == r ? all : 0;
         }
     });

@@ -51,12 +51,6 @@ class OnDevice
 shuf_status fail_local(shuf__error *error, cudaError_t e, const char *step)
 {
     switch (e) {
-    case cudaErrorInsufficientDriver:
-    case cudaErrorNoDevice:
-        cudaGetLastError();
-        return shuf__fail(error, SHUF_DEVICE,
-                          "cuda: no NVIDIA GPU with a driver for CUDA %d.%d or later",
-                          CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
     case cudaErrorInitializationError:
         cudaGetLastError();
         return shuf__fail(error, SHUF_DEVICE,

@@ -40,6 +40,9 @@ using tuning::items;
 using tuning::tile;
 
 constexpr int warps = tuning::threads / 32;
+template <typename Word>
+constexpr int blocks_per_sm = sizeof(Word) == 4 ? tuning::blocks_per_sm
+                                                : tuning::wide_blocks_per_sm;
 /* A tile of the rank index is as large as index_tile tiles of the scan. A launch has at most
  * launch_index_tiles tiles of the index. */
 constexpr int index_tile = SHUF__RANK_INDEX_TILE / tile;
@@ -123,7 +126,7 @@ __device__ __forceinline__ void look_back(TileState &state, Prefix::TempStorage 
 
 /* The kernel for n < 2^B. Each tile of a row's domain has one block or several. */
 template <typename Bijection, typename Sink>
-__global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
+__global__ void __launch_bounds__(tuning::threads, blocks_per_sm<typename Bijection::Word>)
     compact(Bijection f, TileState state, __grid_constant__ const Launch launch,
             __grid_constant__ const Sink sink)
 {
@@ -161,7 +164,7 @@ __global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
 /* The kernel for n = 2^B. No value is left out, so every place is known and no scan is needed. Each
  * tile of a row's output has one block or several. */
 template <typename Bijection, typename Sink>
-__global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
+__global__ void __launch_bounds__(tuning::threads, blocks_per_sm<typename Bijection::Word>)
     direct(Bijection f, __grid_constant__ const Launch launch, __grid_constant__ const Sink sink)
 {
     using Word = typename Bijection::Word;

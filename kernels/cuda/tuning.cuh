@@ -10,11 +10,32 @@
 namespace shuf::tuning
 {
 
+/* The threads that a multiprocessor holds. ptxas refuses a kernel that asks for more. */
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ == 750
+constexpr int sm_threads = 1024;
+#elif defined __CUDA_ARCH__ && __CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900 && \
+    __CUDA_ARCH__ / 100 != 10
+constexpr int sm_threads = 1536;
+#else
+constexpr int sm_threads = 2048;
+#endif
+
+/* The blocks per multiprocessor that a kernel asks for, and at most those that fit. */
+template <int Threads> constexpr int resident(int blocks)
+{
+    return blocks < sm_threads / Threads ? blocks : sm_threads / Threads;
+}
+
 constexpr int threads = 256; /* threads of a block */
 constexpr int items = 16;    /* values that a thread computes at the same time */
 constexpr int tile = threads * items;
-constexpr int rounds_unrolled = 12; /* of 24 */
-constexpr int blocks_per_sm = 3;    /* limits the registers of a thread */
+constexpr int rounds_unrolled = 12;                 /* of 24 */
+constexpr int blocks_per_sm = 3;                    /* limits the registers of a thread */
+#if defined __CUDACC__ && __CUDACC_VER_MAJOR__ < 13 /* words of 64 bits would spill */
+constexpr int wide_blocks_per_sm = 2;
+#else
+constexpr int wide_blocks_per_sm = blocks_per_sm;
+#endif
 
 /* The most tiles and rows of one launch. With this limit, a look-back prefix fits 32 bits, and a
  * long computation can be cancelled between its launches. */
@@ -34,10 +55,10 @@ constexpr int quick_items = tile / quick_threads;
 /* primefold: a thread computes groups of four values, and stores a group together. `..._groups` is
  * the number of groups that a thread computes at the same time. */
 constexpr int fold_threads = 128;
-constexpr int fold_groups = 4, fold_blocks_per_sm = 12; /* for small n */
-constexpr int fold_unchecked_groups = 4, fold_unchecked_blocks_per_sm = 10;
-constexpr int fold_checked_groups = 2, fold_checked_blocks_per_sm = 10;
-constexpr int fold_look_up_blocks_per_sm = 12;
+constexpr int fold_groups = 4, fold_blocks_per_sm = resident<fold_threads>(12); /* for small n */
+constexpr int fold_unchecked_groups = 4, fold_unchecked_blocks_per_sm = resident<fold_threads>(10);
+constexpr int fold_checked_groups = 2, fold_checked_blocks_per_sm = resident<fold_threads>(10);
+constexpr int fold_look_up_blocks_per_sm = resident<fold_threads>(12);
 constexpr int fold_wide_groups = 2, fold_wide_blocks_per_sm = 7; /* for words of 64 bits */
 constexpr int fold_small_row_blocks_per_sm = 8, fold_row_blocks_per_sm = 7,
               fold_wide_row_blocks_per_sm = 5; /* for many rows */
@@ -83,7 +104,7 @@ constexpr int draw_threads = 256, draws_of_thread = 4;
  *   smaller array does not need this, because enough of it fits the L2. */
 constexpr uint64_t move_bytes = 64 << 10, move_few = uint64_t{3} << 20;
 constexpr uint64_t large_record = 512 << 10;
-constexpr int move_few_blocks_per_sm = 12;
+constexpr int move_few_blocks_per_sm = resident<fold_threads>(12);
 constexpr uint64_t scan_blocks = 8192;
 constexpr uint64_t windows_from = uint64_t{80} << 20, window_bytes = 16 << 20;
 constexpr int window_threads = 512, window_items = 16, window_blocks_per_sm = 2;

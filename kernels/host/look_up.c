@@ -13,7 +13,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { CHUNK = 512 }; /* places between two checks for cancellation */
+enum {
+    CHUNK = 512,         /* places between two checks for cancellation */
+    CHUNK_WINDOWED = 16, /* the same; in a windowed order each place needs a prime */
+    ALONE = 2,           /* chunks that take less time than waking other threads */
+};
 
 /* One place of a look-up, with the number that decides its tile. */
 struct query {
@@ -245,16 +249,17 @@ static shuf_status look_up_direct(int threads, const struct shuf__computation *c
                                   uint64_t *place, size_t count, struct shuf__error *error)
 {
     const struct shuf__look_up *request = &computation->request.look_up;
-    const size_t chunks = count / CHUNK + (count % CHUNK > 0);
+    const size_t chunk = request->permutation.window ? CHUNK_WINDOWED : CHUNK;
+    const size_t chunks = count / chunk + (count % chunk > 0);
     union direct order;
     atomic_bool cancelled;
     atomic_init(&cancelled, false);
     make_direct(request, &order);
-#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1 && chunks > 1)
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1 && chunks > ALONE)
     for (size_t k = 0; k < chunks; k++)
         if (!shuf__is_cancelled(computation, &cancelled))
-            evaluate_chunk(request, &order, place + k * CHUNK,
-                           k + 1 < chunks ? CHUNK : count - k * CHUNK);
+            evaluate_chunk(request, &order, place + k * chunk,
+                           k + 1 < chunks ? chunk : count - k * chunk);
     return atomic_load(&cancelled) ? shuf__fail(error, SHUF_CANCELLED, "index: cancelled")
                                    : SHUF_OK;
 }

@@ -64,6 +64,18 @@ struct shuf__window_map {
     unsigned shift;
 };
 
+/* A window of a windowed order over unequal chunks. Chunk k of the window has the numbers first[k]
+ * to first[k + 1] - 1, and after the last chunk first[] has `step` numbers that no number reaches.
+ * guide[x >> shift] is the last chunk that begins at that multiple of 2^shift or before it, and
+ * fewer than 2 * step chunks after it begin before the next multiple. `first` and `moves` have the
+ * types of the numbers and of the records. */
+struct shuf__chunk_map {
+    const int32_t *guide;
+    const void *first, *moves;
+    unsigned shift;
+    int32_t step; /* a power of two, or 0 */
+};
+
 /* Writes SHUF__SUPER values, from value number SHUF__SUPER * super on. */
 typedef void shuf__draw(const union shuf__source *source, uint64_t super, void *out);
 enum { SHUF__SUPER = SHUF_GAUSS_SUPER };
@@ -92,6 +104,14 @@ struct shuf__simd_ops {
                             const uint32_t *in, uint64_t *out, size_t count);
     void (*records_wide)(const struct shuf__window_map *map, const uint64_t *moves,
                          const uint64_t *in, uint64_t *out, size_t count);
+
+    /* The same for unequal chunks (ops_chunks.c). */
+    void (*search_narrow)(const struct shuf__chunk_map *map, const uint32_t *in, uint32_t *out,
+                          size_t count);
+    void (*search_widened)(const struct shuf__chunk_map *map, const uint32_t *in, uint64_t *out,
+                           size_t count);
+    void (*search_wide)(const struct shuf__chunk_map *map, const uint64_t *in, uint64_t *out,
+                        size_t count);
 
     /* Moves the values below n to the front, in order. Returns their number. The rest of the array
      * is then undefined. */
@@ -129,6 +149,12 @@ void SHUF__SIMD_NAME(shuf__records_widened)(const struct shuf__window_map *map,
                                             uint64_t *out, size_t count);
 void SHUF__SIMD_NAME(shuf__records_wide)(const struct shuf__window_map *map, const uint64_t *moves,
                                          const uint64_t *in, uint64_t *out, size_t count);
+void SHUF__SIMD_NAME(shuf__search_narrow)(const struct shuf__chunk_map *map, const uint32_t *in,
+                                          uint32_t *out, size_t count);
+void SHUF__SIMD_NAME(shuf__search_widened)(const struct shuf__chunk_map *map, const uint32_t *in,
+                                           uint64_t *out, size_t count);
+void SHUF__SIMD_NAME(shuf__search_wide)(const struct shuf__chunk_map *map, const uint64_t *in,
+                                        uint64_t *out, size_t count);
 void SHUF__SIMD_NAME(shuf__primefold_narrow)(const union shuf__bijection *f, uint32_t position,
                                              uint32_t stride, uint32_t *out, size_t count);
 void SHUF__SIMD_NAME(shuf__primefold_wide)(const union shuf__bijection *f, uint64_t position,

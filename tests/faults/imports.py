@@ -22,7 +22,7 @@ CANNOT_FAIL = {
         "alphasort bsearch dirname dirfd explicit_bzero feof ferror fileno memcmp memcpy memmove memset memchr "
         "sigaddset sigemptyset sigfillset sched_cpucount strcasecmp strcat strchr strchrnul strcmp strcpy strcspn "
         "strlen strncasecmp strncat strncmp strnlen strpbrk strrchr strsep strspn strstr strtok_r tdelete tfind "
-        "sscanf snprintf sprintf vsnprintf strtod strtof strtol strtoul strtoull inet_pton",
+        "sscanf snprintf sprintf vsnprintf strtod strtof strtol strtoul strtoull inet_pton ungetc",
     "computes a number": "fma fmaf fmax fmin ldexp llround sqrt sqrtf",
     "allocates by malloc(), which fails in its stead": "qsort strdup strndup tsearch setenv on_exit cxa_atexit "
         "register_atfork",

@@ -11,6 +11,7 @@ from programs import SYSEXITS, Bad, check_end
 
 RAW = ["--out", "out", "--format", "raw"]
 MIXTURE = ["--sizes", "1000,300", "--weights", "0.7,1/3", "--seed", "7", "--epochs", "0,2", "--count", "1000"]
+CHUNKS = ["--chunks", "sizes", "--window", "2", "--seed", "7"]
 VERBS = {
     "permute": ["permute", "--n", "1000", "--seed", "7", *RAW],
     "permute-text": ["permute", "--n", "10", "--seed", "7", "--out", "-", "--format", "text"],
@@ -20,6 +21,9 @@ VERBS = {
     "bernoulli": ["bernoulli", "--count", "1000", "--seed", "7", *RAW],
     "summary": ["uniform", "--count", "1000", "--seed", "7", "--json"],
     "index": ["index", "--n", "1000", "--seed", "7", "--at", "1,5,999", "--out", "out", "--format", "text"],
+    "chunks": ["permute", *CHUNKS, *RAW],
+    "chunks-json": ["permute", *CHUNKS, "--json"],
+    "chunks-index": ["index", *CHUNKS, "--at", "1,5,999"],
     "mix": ["mix", *MIXTURE, *RAW],
     "mix-text": ["mix", *MIXTURE, "--stage", "500:1,1"],
     "mix-counts": ["mix", *MIXTURE, "--counts"],
@@ -40,7 +44,7 @@ VERBS = {
     "version-json": ["version", "--json"],
     "completion": ["--completion", "bash"],
 }
-WITHOUT_DAEMON = {"completion", "mix", "mix-text", "mix-counts", "mix-json"}
+WITHOUT_DAEMON = {"chunks", "chunks-json", "chunks-index", "completion", "mix", "mix-text", "mix-counts", "mix-json"}
 # The faults that these verbs find are on standard output.
 REPORTS = {"doctor", "doctor-json"}
 # The beginnings of lines that only explain others.
@@ -98,6 +102,7 @@ def call_verb(run, verb):
 
 def shufctl(run, verb):
     (run.folder / "in").write_bytes(bytes(range(256)) * 8)
+    (run.folder / "sizes").write_text("1000 30\n7 200\n")
     if verb in WITHOUT_DAEMON:
         call_verb(run, verb)
         return

@@ -240,6 +240,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     is_running = false;
     fuzz_require(code >= 0 && code < 128);
     free(index_options.places.at);
+    shuf__chunk_list_free(&index_options.chunks);
     index_options = (struct shuf__index_options){0};
     shuf__mix_options_free(&mixture);
     free(text);

@@ -192,6 +192,8 @@ OPTIONS = {
     "permute_prefetch": "permute\n--n=10\n--seed=7\n--prefetch",
     "shard": "permute\n--n=1000\n--seed=7\n--rank\n1\n--world\n4\n--step\n2\n--drop-last",
     "shard_outside": "permute\n--n=1000\n--seed=7\n--rank=4\n--world=4",
+    "permute_chunks": "permute\n--chunks=/nowhere\n--window=2\n--seed=7",
+    "index_chunks": "index\n--chunks\n/dev/null\n--window=2\n--seed=7\n--at=1",
     "index": "index\n--n\n100\n--seed=7\n--at\n1,2,5\n--inverse\n--json",
     "index_input": "index\n--n\n100\n--seed=7\n--at\n-\n--out=x.txt",
     "gauss": "gauss\n--count\n1e6\n--seed=7\n--mean\n-0.5\n--std=2\n--dtype\nf32\n--method=box-muller",

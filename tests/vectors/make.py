@@ -13,6 +13,7 @@ import argparse
 import bisect
 import fractions
 import hashlib
+import itertools
 import math
 import pathlib
 import re
@@ -236,41 +237,54 @@ def primefold(n, seed, epoch):
 # ---- Windowed orders ------------------------------------------------------------
 
 
-def windowed_keys(n, chunk, seed, epoch):
-    """The key of the order of the chunks, and that of the orders within windows."""
-    words = philox4x64((chunk, epoch, 6, n), (seed & M64, seed >> 64))
-    return words[0] | words[1] << 64, words[2] | words[3] << 64
+def chunk_sizes(n, chunk):
+    """The sizes of chunks of `chunk` records."""
+    return [min(chunk, n - first) for first in range(0, n, chunk)]
 
 
-def windowed(n, chunk, window, seed, epoch):
+def chunks_name(sizes):
+    """The word that stands for the sizes in the counter of the keys."""
+    if all(size == sizes[0] for size in sizes[:-1]) and sizes[-1] <= sizes[0]:
+        return sizes[0]
+    return 1 << 63 | sum(fingerprint_term(size, i) for i, size in enumerate(sizes)) % (1 << 63)
+
+
+def windows_of(sizes, window, seed, epoch):
+    """For each window, (first record, size) of its chunks; and the key of the orders within windows."""
+    words = philox4x64((chunks_name(sizes), epoch, 6, sum(sizes)), (seed & M64, seed >> 64))
+    of_chunks, of_windows = words[0] | words[1] << 64, words[2] | words[3] << 64
+    begins = [0, *itertools.accumulate(sizes)]
+    order = [int(k) for k in primefold(len(sizes), of_chunks, 0)]
+    windows = [order[first : first + window] for first in range(0, len(order), window)]
+    return [[(begins[k], sizes[k]) for k in chunks] for chunks in windows], of_windows
+
+
+def windowed(sizes, window, seed, epoch):
     """All values, from lists of the records of each window."""
-    of_chunks, of_windows = windowed_keys(n, chunk, seed, epoch)
-    chunks = -(-n // chunk)
-    if window >= chunks:
-        return [int(v) for v in primefold(n, seed, epoch)]
-    order, values = [int(k) for k in primefold(chunks, of_chunks, 0)], []
-    for number, first in enumerate(range(0, chunks, window)):
-        records = [r for k in order[first : first + window] for r in range(k * chunk, min(n, (k + 1) * chunk))]
-        values += [records[int(i)] for i in primefold(len(records), of_windows, number)]
+    if window >= len(sizes):
+        return [int(v) for v in primefold(sum(sizes), seed, epoch)]
+    windows, key = windows_of(sizes, window, seed, epoch)
+    values = []
+    for number, chunks in enumerate(windows):
+        records = [record for first, size in chunks for record in range(first, first + size)]
+        values += [records[int(i)] for i in primefold(len(records), key, number)]
     return values
 
 
-def windowed_at(n, chunk, window, seed, epoch, position):
+def windowed_at(sizes, window, seed, epoch, position):
     """One value of an order with fewer than 2^16 chunks, each of which may be large."""
-    of_chunks, of_windows = windowed_keys(n, chunk, seed, epoch)
-    order = [int(k) for k in primefold(-(-n // chunk), of_chunks, 0)]
-    number = 0
-    while True:
-        inside = order[number * window : (number + 1) * window]
-        sizes = [min(n - k * chunk, chunk) for k in inside]
-        if position < sum(sizes):
+    if window >= len(sizes):
+        return primefold_at(sum(sizes), seed, epoch, position)
+    windows, key = windows_of(sizes, window, seed, epoch)
+    for number, chunks in enumerate(windows):
+        count = sum(size for _, size in chunks)
+        if position < count:
             break
-        position -= sum(sizes)
-        number += 1
-    i = primefold_at(sum(sizes), of_windows, number, position)
-    for k, size in zip(inside, sizes):
+        position -= count
+    i = primefold_at(count, key, number, position)
+    for first, size in chunks:
         if i < size:
-            return k * chunk + i
+            return first + i
         i -= size
     raise AssertionError
 
@@ -368,8 +382,8 @@ class Mixture:
         n, _, chunk, window = self.sources[source]
         epoch, at = divmod(drawn[source] + before[source] + rank, n)
         key = mixture_key(self.seed, source, 0)
-        if chunk and window < -(-n // chunk):
-            record = windowed_at(n, chunk, window, key, epoch, at)
+        if chunk:
+            record = windowed_at(chunk_sizes(n, chunk), window, key, epoch, at)
         else:
             record = primefold_at(n, key, epoch, at)
         return source, epoch, record
@@ -1152,6 +1166,18 @@ WINDOWED_LARGE = [
 ]
 
 
+def whole_order(values):
+    """The fingerprint of an order, and its values, or of a long one the first and the last values."""
+    assert sorted(values) == list(range(len(values)))
+    numbers = values if numpy is None else numpy.array(values, dtype=numpy.uint64)
+    return hex(fingerprint(numbers)), *(values if len(values) <= 40 else values[:8] + values[-4:])
+
+
+def single_places(sizes, window, seed, epoch, positions):
+    """0, and position and value of each."""
+    return 0, *(x for i in sorted(positions) for x in (i, windowed_at(sizes, window, seed, epoch, i)))
+
+
 def windowed_table():
     yield NOTE + (
         "# Windowed orders of primefold. Columns: n, chunk, window, seed, epoch, then for a whole order its fingerprint,\n"
@@ -1159,29 +1185,52 @@ def windowed_table():
     )
     for row, (n, chunk, window) in enumerate(WINDOWED):
         for seed, epoch in ((7, 0), (0xFEDCBA9876543210, 0x1_0000_0000 + row)):
-            values = windowed(n, chunk, window, seed, epoch)
-            numbers = values if numpy is None else numpy.array(values, dtype=numpy.uint64)
-            assert sorted(values) == list(range(n))
-            shown = values if n <= 40 else values[:8] + values[-4:]
-            head = (n, chunk, window, hex(seed), hex(epoch), hex(fingerprint(numbers)))
-            yield " ".join(map(str, (*head, *shown)))
+            values = windowed(chunk_sizes(n, chunk), window, seed, epoch)
+            yield " ".join(map(str, (n, chunk, window, hex(seed), hex(epoch), *whole_order(values))))
     for n, chunk, window in WINDOWED_LARGE:
-        positions = {0, 1, n // 3, n // 2 + 1, n - 2, n - 1} | odd_places(n, chunk, window, 7, 3)
-        pairs = [x for i in sorted(positions) for x in (i, windowed_at(n, chunk, window, 7, 3, i))]
-        yield " ".join(map(str, (n, chunk, window, hex(7), hex(3), 0, *pairs)))
+        sizes = chunk_sizes(n, chunk)
+        positions = {0, 1, n // 3, n // 2 + 1, n - 2, n - 1} | odd_places(sizes, window, 7, 3)
+        places = single_places(sizes, window, 7, 3, positions)
+        yield " ".join(map(str, (n, chunk, window, hex(7), hex(3), *places)))
 
 
-def odd_places(n, chunk, window, seed, epoch):
+def odd_places(sizes, window, seed, epoch):
     """The first and last positions of the window of the last chunk, and of the last window."""
-    order = [int(k) for k in primefold(-(-n // chunk), windowed_keys(n, chunk, seed, epoch)[0], 0)]
-    places, begin = set(), 0
-    for first in range(0, len(order), window):
-        inside = order[first : first + window]
-        end = begin + sum(min(n - k * chunk, chunk) for k in inside)
-        if len(order) - 1 in inside or first + window >= len(order):
+    windows, places, begin = windows_of(sizes, window, seed, epoch)[0], set(), 0
+    for chunks in windows:
+        end = begin + sum(size for _, size in chunks)
+        if any(first + size == sum(sizes) for first, size in chunks) or chunks is windows[-1]:
             places |= {begin, begin + (end - begin) // 2, end - 1}
         begin = end
     return places
+
+
+# (sizes, window): one chunk, windows of all chunks, equal sizes, a long last chunk, sizes far apart, many chunks.
+CHUNKS = [
+    ([1], 1), ([5], 3), ([1, 1], 1), ([3, 9], 1), ([9, 3], 1), ([4, 4, 4, 1], 2), ([4, 4, 4, 5], 2), ([4, 5, 4, 4], 2),
+    ([1, 2, 3, 4, 5, 6, 7], 3), ([7, 6, 5, 4, 3, 2, 1], 3), ([1, 30, 1, 1, 2, 1], 2), ([2, 3, 5], 3), ([2, 3, 5], 9),
+    ([1000 - 7 * i for i in range(100)], 10), ([1 + i * i % 83 for i in range(300)], 64), ([64] * 50 + [65], 8),
+    ([1] * 200 + [70000] + [1] * 57, 100), ([1 + i % 2 for i in range(1000)], 1),
+]
+CHUNKS_LARGE = [
+    ([1 << 40, 3, 1 << 33, 1 << 50, 7, (1 << 40) + 1], 2), ([(1 << 62) - 10, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1], 4),
+    ([(1 << 31) + 10**8 * i for i in range(20)], 3), ([1 << 31, 1 << 31, 1], 2), ([10**6 + i * i for i in range(500)], 512),
+]
+
+
+def chunks_table():
+    yield NOTE + (
+        "# Windowed orders over unequal chunks. Columns: seed, epoch, window, number of chunks, their sizes, then as in\n"
+        "# windowed.txt."
+    )
+    for row, (sizes, window) in enumerate(CHUNKS):
+        for seed, epoch in ((7, 0), (0xFEDCBA9876543210, 0x1_0000_0000 + row)):
+            order = whole_order(windowed(sizes, window, seed, epoch))
+            yield " ".join(map(str, (hex(seed), hex(epoch), window, len(sizes), *sizes, *order)))
+    for sizes, window in CHUNKS_LARGE:
+        n = sum(sizes)
+        places = single_places(sizes, window, 7, 3, {0, 1, n // 3, n // 2 + 1, n - 2, n - 1})
+        yield " ".join(map(str, (hex(7), hex(3), window, len(sizes), *sizes, *places)))
 
 
 # (sources, stages, block, seed): sources that end, stages, windows, weights far apart, one source, 300 sources.
@@ -1276,6 +1325,7 @@ def weighted_samples_table():
 
 TABLES = {
     "box_muller.txt": box_muller_table,
+    "chunks.txt": chunks_table,
     "mixture.txt": mixture_table,
     "named_keys.txt": named_key_table,
     "permute.txt": permute_table,

@@ -7,7 +7,7 @@
  * tail is shorter, because no |S| is larger than n. The test judges the best sum of a row as the
  * best of many, and then the best of all rows.
  */
-#include "families.h"
+#include "test.h"
 
 #include "shuf/prime.h"
 

@@ -7,9 +7,9 @@
  * Pearson's test judges the distribution of each number. Tests of its mean and of its variance need
  * fewer rows to detect a small change of these.
  */
-#include "families.h"
 #include "inversions.h"
 #include "laws.h"
+#include "test.h"
 
 #include <math.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "generator.h"
 #include "progress.h"
 #include "provenance.h"
-#include "stream_families.h"
+#include "stream.h"
 
 #include <math.h>
 #include <stdio.h>

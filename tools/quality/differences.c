@@ -16,7 +16,7 @@
  * their opposites -x. Only the chi-squared law of the sum of squares is an approximation, for many
  * rows.
  */
-#include "families.h"
+#include "test.h"
 
 #include <string.h>
 

@@ -20,7 +20,7 @@ struct shuf__region {
 struct shuf__finding {
     uint32_t n;
     const char *test;
-    char detail[32];
+    char detail[48];
     double statistic, expected;
     double dof; /* 0: not a chi-squared statistic */
     double p, p_holm;

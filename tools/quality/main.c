@@ -13,6 +13,7 @@ static const struct shuf__verb verbs[] = {
     {"rounds", "the discrepancy for each number of rounds", shuf__quality_rounds},
     {"plot", "draws reports of `rounds`", shuf__quality_plot},
     {"stream", "judges a stream of normal or uniform numbers", shuf__quality_stream},
+    {"order", "judges windowed orders, mixtures and weighted draws", shuf__quality_order},
     {"bits", "writes values as random bits, for other programs", shuf__quality_bits},
     {"words", "compares the random words of neighbouring draws", shuf__quality_words},
     {"list", "the tests and the generators", shuf__quality_list},

@@ -14,9 +14,9 @@
  */
 #include "mallows.h"
 
-#include "families.h"
 #include "inversions.h"
 #include "laws.h"
+#include "test.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>

@@ -10,8 +10,8 @@
  * exactly the mean n - 1, or parts - 1 if they are counted in parts. The rank correlation has
  * exactly the mean 0 and the variance 1 / (n - 1).
  */
-#include "families.h"
 #include "laws.h"
+#include "test.h"
 
 #include <math.h>
 

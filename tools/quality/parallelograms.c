@@ -13,8 +13,8 @@
  * differences wrap around, and is used only then.
  */
 #include "parallelograms.h"
-#include "families.h"
 #include "generator.h"
+#include "test.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>

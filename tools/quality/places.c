@@ -9,7 +9,7 @@
  * sqrt(p v). So (n - 1) / n times Pearson's sum has exactly the mean (parts - 1)^2. For many
  * permutations its law is chi-squared with (parts - 1)^2 degrees of freedom.
  */
-#include "families.h"
+#include "test.h"
 
 #include <assert.h>
 #include <stdlib.h>

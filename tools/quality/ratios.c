@@ -9,7 +9,7 @@
  * replacement. This changes the sum of squares by a part of order 1/n. If n is small and p clearly
  * above n, the change is too large, so n must be at least 96.
  */
-#include "families.h"
+#include "test.h"
 
 #include "shuf/prime.h"
 

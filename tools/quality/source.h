@@ -11,19 +11,21 @@
 #include "test.h"
 
 struct shuf__generator;
+struct shuf__pieces;
 
 /* A source and its parameters. */
 struct shuf__origin {
     const struct shuf__source_type *type;
     const struct shuf__generator *generator; /* for "generator" */
     unsigned rounds;
-    const char *input;     /* for "file": a path, or "-" */
-    bool wide;             /* for "file": values are u64, not u32 */
-    const char *socket;    /* for "daemon"; NULL: the default */
-    const char *algorithm; /* for "daemon"; NULL: the default */
-    uint64_t seed, epoch;  /* the seed and the epoch of row 0 */
-    bool vary_seed;        /* row s has the seed seed + s; if not set, the epoch epoch + s */
-    uint64_t modulus;      /* the requested modulus; 0: the generator's */
+    const char *input;                 /* for "file": a path, or "-" */
+    bool wide;                         /* for "file": values are u64, not u32 */
+    const char *socket;                /* for "daemon"; NULL: the default */
+    const char *algorithm;             /* for "daemon"; NULL: the default */
+    const struct shuf__pieces *pieces; /* for "pieces": see order.h */
+    uint64_t seed, epoch;              /* the seed and the epoch of row 0 */
+    bool vary_seed;   /* row s has the seed seed + s; if not set, the epoch epoch + s */
+    uint64_t modulus; /* the requested modulus; 0: the generator's */
 };
 
 /* The rows to read. */

@@ -3,7 +3,7 @@
  * The law of single values: their counts in 1024 cells of equal probability, and the
  * Anderson-Darling test on batches.
  */
-#include "stream_families.h"
+#include "stream.h"
 
 #include <math.h>
 #include <stdlib.h>

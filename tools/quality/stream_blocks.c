@@ -5,7 +5,7 @@
  * squares are chi-squared. A generator that mixes 32 roughly normal numbers by such a transform has
  * nearly normal single values, but fails here.
  */
-#include "stream_families.h"
+#include "stream.h"
 
 #include <gsl/gsl_randist.h>
 #include <math.h>

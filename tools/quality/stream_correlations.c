@@ -4,7 +4,7 @@
  * one block of the Gaussian stream, and values at the same place of neighbouring streams and seeds.
  * The tests correlate the values, their squares and their magnitudes.
  */
-#include "stream_families.h"
+#include "stream.h"
 
 #include <math.h>
 

@@ -11,7 +11,7 @@
  * product is judged as the best of many. With few blocks, the mean of some products is not nearly
  * normal; these are left out.
  */
-#include "stream_families.h"
+#include "stream.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * repeat more often than the type implies? Do the radii of pairs repeat? A generator repeats radii
  * if it makes two values from a uniform number of too few bits.
  */
-#include "stream_families.h"
+#include "stream.h"
 
 #include <math.h>
 #include <stdlib.h>

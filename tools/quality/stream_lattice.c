@@ -7,7 +7,7 @@
  * a rounded law, the probability of odd multiples is computed from the law.
  */
 #include "device.h"
-#include "stream_families.h"
+#include "stream.h"
 
 #include <gsl/gsl_randist.h>
 #include <math.h>

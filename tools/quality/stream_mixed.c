@@ -5,7 +5,7 @@
  * a pair of doubles has the radius of a pair of floats. The test counts pairs of values, and of
  * radii, with equal upper bits. The input has the numbers of all types, converted to f64.
  */
-#include "stream_families.h"
+#include "stream.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * the code sums powers of the values below several limits. A moment uses the highest limit with
  * which its law is nearly normal. The test `tails` covers the values beyond this limit.
  */
-#include "stream_families.h"
+#include "stream.h"
 
 #include <math.h>
 

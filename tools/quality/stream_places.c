@@ -5,7 +5,7 @@
  * neighbours, and of values 64 apart, which share a block. They also compare digits with signs.
  * Other tests here find too many round numbers, and too many values that are equal to a near value.
  */
-#include "stream_families.h"
+#include "stream.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * quotients are multiples of a power of two. The test adds the cosine of 2 pi q 2^k for the
  * quotients q of an octave, with k a little smaller than their last bits.
  */
-#include "stream_families.h"
+#include "stream.h"
 
 #include <math.h>
 

@@ -28,9 +28,4 @@ double shuf__stream_cell_p(const struct shuf__stream_law *law, unsigned cell);
 /* Writes an SVG. Returns the exit code. */
 int shuf__stream_draw(const struct shuf__stream_report *report, const char *path);
 
-/* Writes values as 32 bits each to standard output, until `samples` are written or the reader
- * closes the pipe. */
-void shuf__stream_bits(const struct shuf__stream_origin *origin, const struct shuf__stream_law *law,
-                       uint64_t samples);
-
 #endif

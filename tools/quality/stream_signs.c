@@ -8,7 +8,7 @@
  * A second test transforms the squares of the values, minus 1, in the same way. It also judges
  * products of fourth powers.
  */
-#include "stream_families.h"
+#include "stream.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  * Tests of the tails on both sides: the number of values beyond several limits, and the
  * distribution of the values beyond the first limit.
  */
-#include "stream_families.h"
+#include "stream.h"
 
 #include <math.h>
 

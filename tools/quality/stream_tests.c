@@ -2,7 +2,7 @@
  *
  * The table of the tests on streams.
  */
-#include "stream_families.h"
+#include "stream.h"
 
 const struct shuf__stream_test *const shuf__stream_tests[] = {
     &shuf__stream_moments,

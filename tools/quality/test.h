@@ -60,6 +60,31 @@ static inline bool shuf__rows_seen_from_other(const struct shuf__rows *rows, siz
            (rows->seed + row) >> rows->bit & 1;
 }
 
+/* ---- The tests, each in the file of its family ---------------------------------- */
+
+#define SHUF__FAMILY(name)                                          \
+    size_t shuf__##name##_words(uint32_t n);                        \
+    void shuf__##name##_add(const struct shuf__rows *, uint64_t *); \
+    void shuf__##name##_judge(uint32_t n, const uint64_t *, struct shuf__findings *)
+
+SHUF__FAMILY(orders);
+SHUF__FAMILY(places);
+SHUF__FAMILY(differences);
+SHUF__FAMILY(parallelograms);
+SHUF__FAMILY(ratios);
+SHUF__FAMILY(characters);
+SHUF__FAMILY(fixed_points);
+SHUF__FAMILY(cycles);
+SHUF__FAMILY(descents);
+SHUF__FAMILY(inverse_descents);
+SHUF__FAMILY(inversions);
+SHUF__FAMILY(patterns);
+SHUF__FAMILY(second_differences);
+SHUF__FAMILY(mallows);
+SHUF__FAMILY(epochs);
+SHUF__FAMILY(seeds);
+SHUF__FAMILY(avalanche);
+
 /* The table ends with a row whose name is NULL. */
 extern const struct shuf__test shuf__tests[];
 

@@ -3,7 +3,7 @@
  * The table of the tests on permutations. A new test is one new row, and a function in the file of
  * its family.
  */
-#include "families.h"
+#include "test.h"
 
 #define ROW(name, text, least, most, relatives, what)                                 \
     {                                                                                 \

@@ -10,8 +10,8 @@
  * For a larger n it treats the triples as independent. This neglects a part of order 1/n, which
  * changes the statistic by less than a fiftieth of its standard deviation.
  */
-#include "families.h"
 #include "laws.h"
+#include "test.h"
 
 #include <assert.h>
 #include <gsl/gsl_blas.h>

@@ -10,6 +10,7 @@
 int shuf__quality_bits(int argc, char **argv);
 int shuf__quality_judge(int argc, char **argv);
 int shuf__quality_list(int argc, char **argv);
+int shuf__quality_order(int argc, char **argv);
 int shuf__quality_plot(int argc, char **argv);
 int shuf__quality_rounds(int argc, char **argv);
 int shuf__quality_stream(int argc, char **argv);

@@ -5,6 +5,7 @@
 #include "generator.h"
 #include "option_parse.h"
 #include "option_values.h"
+#include "order.h"
 #include "stream.h"
 #include "test.h"
 #include "verb.h"
@@ -64,5 +65,11 @@ int shuf__quality_list(int argc, char **argv)
     puts("generators of `stream`");
     for (const struct shuf__stream_generator *const *g = shuf__stream_generators; *g; g++)
         printf("  %-18s %s\n", (*g)->name, (*g)->what);
+    puts("tests of `order`");
+    for (const struct shuf__order_family *family = shuf__order_families; family->name; family++)
+        printf("  %-18s %s\n", family->name, family->what);
+    puts("faults of `order`");
+    for (const struct shuf__fault *fault = shuf__faults; fault->name; fault++)
+        printf("  %-22s %s\n", fault->name, fault->what);
     return EX_OK;
 }

@@ -283,6 +283,27 @@ static int judge(const struct options *o, const struct shuf__stream_law *law)
     return code;
 }
 
+/* Writes values as bits for other programs. A value becomes the probability of smaller values, in
+ * units of 2^-32. */
+static void write_bits(const struct shuf__stream_origin *origin, const struct shuf__stream_law *law,
+                       uint64_t samples)
+{
+    static double value[SHUF__CHUNK];
+    static uint32_t word[SHUF__CHUNK];
+    for (uint64_t done = 0; done < samples; done += SHUF__CHUNK) {
+        const size_t count = samples - done < SHUF__CHUNK ? (size_t)(samples - done) : SHUF__CHUNK;
+        origin->generator->fill(origin->seed, origin->stream, origin->dtype, done, SHUF__CHUNK,
+                                value);
+        for (size_t i = 0; i < count; i++) {
+            const double below = law->uniform ? value[i] : shuf__law_below(law, value[i]);
+            const double scaled = below * 4294967296.0;
+            word[i] = scaled < 4294967295.0 ? (uint32_t)scaled : UINT32_MAX;
+        }
+        if (fwrite(word, sizeof *word, count, stdout) != count)
+            return; /* main() reports the failure */
+    }
+}
+
 int shuf__quality_stream(int argc, char **argv)
 {
     static struct shuf__stream_law law;
@@ -295,8 +316,7 @@ int shuf__quality_stream(int argc, char **argv)
     if (status != SHUF_OK)
         return shuf__quality_fail_error(&error, status, false);
     if (options.as_bits)
-        shuf__stream_bits(&options.origin, &law,
-                          options.samples != 0 ? options.samples : UINT64_MAX);
+        write_bits(&options.origin, &law, options.samples != 0 ? options.samples : UINT64_MAX);
     else
         code = judge(&options, &law);
     shuf__stream_law_free(&law);

@@ -46,6 +46,9 @@ typedef int... shuf_dtype;
 typedef struct shuf_mixture shuf_mixture;
 void shuf_mixture_free(shuf_mixture *mixture);
 uint64_t shuf_mixture_length(const shuf_mixture *mixture);
+typedef struct shuf_chunks shuf_chunks;
+void shuf_chunks_free(shuf_chunks *chunks);
+uint64_t shuf_chunks_length(const shuf_chunks *chunks);
 typedef struct shuf_weights shuf_weights;
 void shuf_weights_free(shuf_weights *weights);
 

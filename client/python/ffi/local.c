@@ -202,6 +202,35 @@ int shufpy_mixture_exhausted(const shuf_mixture *mixture, uintptr_t positions)
     return end(shuf_mixture_exhausted(mixture, (uint64_t *)positions));
 }
 
+/* ---- Unequal chunks ------------------------------------------------------------------ */
+
+int shufpy_chunks_make(uint64_t seed, uint64_t epoch, uintptr_t sizes, size_t count,
+                       uint64_t window, shuf_chunks **chunks)
+{
+    const shuf_chunks_request request = {seed, epoch, (const uint64_t *)sizes, count, window};
+    return HOST_CALL(shuf_chunks_make, &request, chunks);
+}
+
+int shufpy_chunks_fill(const shuf_chunks *chunks, uint64_t first, size_t count, uint64_t stride,
+                       unsigned threads, int dtype, uintptr_t out)
+{
+    return HOST_CALL(shuf_chunks_fill, chunks, first, count, stride, threads, (shuf_dtype)dtype,
+                     (void *)out);
+}
+
+int shufpy_chunks_index(const shuf_chunks *chunks, bool inverse, unsigned threads, uintptr_t at,
+                        size_t count, uintptr_t out)
+{
+    return HOST_CALL(shuf_chunks_index, chunks, inverse ? SHUF_INVERSE : SHUF_FORWARD, threads,
+                     (const uint64_t *)at, count, (uint64_t *)out);
+}
+
+int shufpy_chunks_needed(const shuf_chunks *chunks, uint64_t first, size_t count, uint64_t stride,
+                         uintptr_t numbers, size_t *found)
+{
+    return HOST_CALL(shuf_chunks_needed, chunks, first, count, stride, (uint64_t *)numbers, found);
+}
+
 /* ---- Weighted draws ------------------------------------------------------------------ */
 
 int shufpy_weights_make(uintptr_t values, int dtype, uint64_t count, shuf_weights **weights)

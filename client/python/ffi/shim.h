@@ -123,6 +123,17 @@ int shufpy_mixture_positions(const shuf_mixture *mixture, size_t count, uintptr_
                              uintptr_t epoch, uintptr_t record, uintptr_t positions);
 int shufpy_mixture_counts(const shuf_mixture *mixture, uint64_t position, uintptr_t counts);
 int shufpy_mixture_exhausted(const shuf_mixture *mixture, uintptr_t positions);
+
+/* Windowed orders over unequal chunks (shuf_chunks.h). */
+int shufpy_chunks_make(uint64_t seed, uint64_t epoch, uintptr_t sizes, size_t count,
+                       uint64_t window, shuf_chunks **chunks);
+int shufpy_chunks_fill(const shuf_chunks *chunks, uint64_t first, size_t count, uint64_t stride,
+                       unsigned threads, int dtype, uintptr_t out);
+int shufpy_chunks_index(const shuf_chunks *chunks, bool inverse, unsigned threads, uintptr_t at,
+                        size_t count, uintptr_t out);
+int shufpy_chunks_needed(const shuf_chunks *chunks, uint64_t first, size_t count, uint64_t stride,
+                         uintptr_t numbers, size_t *found);
+
 /* ---- Results for XLA ------------------------------------------------------ */
 
 /* The version of the foreign function interface that XLA has, for the registration of the handlers.

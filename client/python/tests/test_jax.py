@@ -511,6 +511,17 @@ def test_integers_of_other_types_are_plain(client, of):
     assert repr(shufd.jax.IndexSampler(10, shuffle=np.True_, seed=7)) == repr(shufd.jax.IndexSampler(10, None, True, seed=7))
 
 
+def test_sizes_of_chunks(client):
+    """Grain compares the text of samplers, so it names the sizes."""
+    sizes = [30, 1, 500, 77]
+    sampler = sampler_of(client, 608, epochs=2, chunk=sizes, window=2)
+    for epoch in range(2):
+        order = shufd.local.Permutation(seed=7, epoch=epoch, chunk=sizes, window=2)
+        assert [sampler[608 * epoch + i].record_key for i in range(0, 608, 50)] == [order[i] for i in range(0, 608, 50)]
+    assert repr(sampler) != repr(sampler_of(client, 608, epochs=2, chunk=sizes[::-1], window=2))
+    assert repr(sampler) == repr(sampler_of(client, 608, epochs=2, chunk=np.array(sizes), window=2))
+
+
 def test_bad_arguments_are_refused(client):
     for arguments, text in (
         ((0,), "num_records: 0"), ((10, None, False, 0), "num_epochs: 0"),

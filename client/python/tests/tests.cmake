@@ -50,6 +50,12 @@ if(NOT SHUF_SANITIZE)
   shuf_python_tests(${SHUF_FRAMEWORKS_PYTHON} frameworks ${CMAKE_CURRENT_SOURCE_DIR}/tests/frameworks 2)
 endif()
 
+if(NOT SHUF_SANITIZE)
+  add_test(NAME python_order_pictures
+           COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/bench/order_pictures.py --check)
+  set_tests_properties(python_order_pictures PROPERTIES LABELS python ENVIRONMENT "${environment}")
+endif()
+
 shuf_python_has(has_mypy ${Python3_EXECUTABLE} mypy)
 if(has_mypy AND NOT SHUF_SANITIZE)
   add_test(NAME python_types

@@ -5,9 +5,9 @@
  * The sources are the leaves of a Huffman tree of their weights. A node with a share of N records
  * gives its left child N * (weight of the child) / (its own weight) of them, rounded to the nearest
  * whole number, and its right child the rest. Both shares grow by 0 or 1 when N grows by 1. So no
- * source ever loses a record, and the share of a source differs from its exact part by less than
- * 1.68 records (the proof is in docs/spec.md). A stage makes good what its sources lack at its
- * beginning.
+ * source ever loses a record, and in the first stage its share differs from its exact part by less
+ * than 1.68 records (the proof is in docs/spec.md). A later stage makes good what its sources lack at
+ * its beginning.
  */
 #ifndef SHUF_MIXTURE_SHARES_H
 #define SHUF_MIXTURE_SHARES_H

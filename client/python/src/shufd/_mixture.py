@@ -137,8 +137,8 @@ class Mixture:
              sources in windowed orders (permute()): both numbers, or both lists with one element for each source
     stages   [(position, weights), ...]: other weights from these positions on, which ascend. What a source has read
              stays read; a source of weight 0 rests
-    block    after each whole block each source has its exact share, to less than two records (a source that ends leaves its
-             difference to the others); inside a block the order is random. At least the number of sources, at most 2^20
+    block    after each whole block each source has its exact share, to less than 1.68 records until the weights change or a
+             source ends; inside a block the order is random. At least the number of sources, at most 2^20
     length   the number of positions. "first_exhausted": until each record of one source was there; "all_exhausted":
              of all sources. None: until all sources of the last stage end, or without end
 

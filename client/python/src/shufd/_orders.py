@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _errors, _request
+from ._chunks import Sizes
 from .local import Permutation
 
 Indices = npt.NDArray[Any]
@@ -28,7 +29,7 @@ class Epoch:
     epoch: int
     algorithm: str = "primefold"
     shuffle: bool = True
-    chunk: int | None = None  # with window: a windowed order
+    chunk: int | Sizes | None = None  # with window: a windowed order
     window: int | None = None
 
 

@@ -90,7 +90,9 @@ def whole(
 
 def _set_windows(request: Any, chunk: int | None, window: int | None) -> None:
     if chunk is None or window is None:
-        raise Invalid(f"chunk: {chunk}, window: {window}: expected both or none")
+        raise Invalid(f"chunk: {shown(chunk)}, window: {window}: expected both or none")
+    if np.iterable(chunk):
+        raise Invalid(f"chunk: {shown(chunk)}: expected an integer; for the sizes of chunks, use shufd.local.Permutation")
     request.chunk, request.window = u64("chunk", chunk), u64("window", window)
     if request.chunk == 0 or request.window == 0:
         raise Invalid(f"chunk: {chunk}, window: {window}: expected at least 1")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Collection, Mapping
 
 from . import _errors
 from ._arguments import integer, shown, u64
+from ._chunks import named
 
 if TYPE_CHECKING:
     from ._orders import Epoch
@@ -63,7 +64,7 @@ def state_of(epoch: Epoch, **more: Any) -> dict[str, Any]:
         "n": epoch.n,
         "seed": epoch.seed,
         "shuffle": epoch.shuffle,
-        "chunk": epoch.chunk,
+        "chunk": named(epoch.chunk),
         "window": epoch.window,
         "epoch": epoch.epoch,
         **more,

@@ -19,15 +19,20 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, Sized, cast
 
 from . import _errors, _frameworks, _request, _sampler_state
 from ._arguments import integer, seed_of, shown, u64
+from ._chunks import Sizes, window_of
 from ._share import Cursor, Share
 
 
 def check(dataset: Any, seed: Any, algorithm: Any, client: Any, chunk: Any = None, window: Any = None) -> int:
-    """Checks arguments of a sampler, without a daemon. Returns the length of the dataset."""
+    """Checks arguments of a sampler, without a daemon. `chunk` is a chunk_of(). Returns the length of the dataset."""
     try:
         n = len(dataset)
     except TypeError:
         raise _errors.Invalid(f"dataset: {shown(dataset)}: expected a dataset with a length") from None
+    if isinstance(chunk, Sizes):
+        if n != chunk.n:
+            raise _errors.Invalid(f"dataset: length {n}: expected {chunk.n}, the sum of the sizes of its chunks")
+        chunk, window = 1, window_of(window)  # for the check of the algorithm
     _request.bytes_of(_request.whole(max(1, n), seed_of(seed), None, 0, algorithm, chunk, window))
     if client is not None and not callable(getattr(client, "permute", None)):
         raise _errors.Invalid(f"client: {shown(client)}: expected a shufd.Client, such as shufd.connect()")

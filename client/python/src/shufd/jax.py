@@ -23,6 +23,7 @@ import numpy as np
 
 from . import _client, _errors, _orders, _sampling, default_client
 from ._arguments import flag, optional, seed_of, u64
+from ._chunks import chunk_of, named
 from ._device import DeviceArray
 from ._jax_random import normal, randperm, uniform
 from ._names import dir_of
@@ -62,7 +63,7 @@ class IndexSampler:
         *,
         client: _client.Client | None = None,
         algorithm: str = "primefold",
-        chunk: int | None = None,
+        chunk: Any = None,
         window: int | None = None,
     ) -> None:
         import grain
@@ -76,7 +77,7 @@ class IndexSampler:
         self.shuffle, self.num_epochs = flag("shuffle", shuffle), num_epochs
         self.seed = None if seed is None else seed_of(seed)
         self.algorithm = str(algorithm)
-        self.chunk, self.window = optional("chunk", chunk), optional("window", window)
+        self.chunk, self.window = chunk_of(chunk), optional("window", window)
         self._shard_options = grain.sharding.NoSharding() if shard_options is None else shard_options
         self._client = client
         self._metadata: Any = grain.RecordMetadata
@@ -139,7 +140,7 @@ class IndexSampler:
 
     def __repr__(self) -> str:
         """Grain compares it between a checkpoint and the loader that continues there."""
-        windows = "" if self.window is None else f", chunk={self.chunk}, window={self.window}"
+        windows = "" if self.window is None else f", chunk={named(self.chunk)}, window={self.window}"
         return (
             f"shufd.jax.IndexSampler(num_records={self.num_records}, shard_options={self._shard_options!r}, "
             f"shuffle={self.shuffle}, num_epochs={self.num_epochs}, seed={self.seed}, "

@@ -30,13 +30,14 @@ import dataclasses
 import functools
 import math
 import operator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _arguments, _dtype, _interval, _out, _request
 from ._arguments import seed_of, u64
+from ._chunks import Order, Sizes, chunk_of, window_of
 from ._dtype import as_u64
 from ._errors import Invalid, renamed
 from ._in_process import check
@@ -109,23 +110,37 @@ class Permutation:
     seed, epoch
            0 to 2^64 - 1
     chunk, window
-           a windowed order, as in Client.permute(); both or none
+           a windowed order, as in Client.permute(); both or none. For chunks of unequal sizes, `chunk` is the list or array
+           of the sizes of all chunks, 1 to 2^24 of them, and n their sum, or None. It takes some tens of nanoseconds
+           for each chunk, 20 bytes, and 8 for its size; `chunk` of one order may be that of others, which then share
+           the sizes
     """
 
     n: int
     seed: int
     epoch: int
-    chunk: int | None
+    chunk: int | Sizes | None
     window: int | None
+    _order: ClassVar[Order | None] = None  # with sizes, that of the object
 
     def __init__(
-        self, n: int, seed: int, epoch: int = 0, *, chunk: int | None = None, window: int | None = None
+        self, n: int | None = None, seed: int | None = None, epoch: int = 0, *, chunk: Any = None, window: int | None = None
     ) -> None:
-        order = _request.whole(n, seed_of(seed), None, epoch, "primefold", chunk, window).permutation
+        size = chunk_of(chunk)
+        if isinstance(size, Sizes):
+            self._set_sizes(n, seed_of(seed), u64("epoch", epoch), size, window_of(window))
+            return
+        order = _request.whole(u64("n", n), seed_of(seed), None, epoch, "primefold", size, window).permutation
         if not 1 <= order.n <= _MOST:
             raise Invalid(f"n: {n}: expected 1 to 2^62")
-        windows = (order.chunk, order.window) if chunk is not None else (None, None)
+        windows = (order.chunk, order.window) if size is not None else (None, None)
         vars(self).update(n=order.n, seed=order.seed, epoch=order.epoch, chunk=windows[0], window=windows[1])
+
+    def _set_sizes(self, n: int | None, seed: int, epoch: int, sizes: Sizes, window: int) -> None:
+        if n is not None and u64("n", n) != sizes.n:
+            raise Invalid(f"n: {n}: expected {sizes.n}, the sum of the sizes of the chunks, or None")
+        order = Order(sizes, window, seed, epoch)
+        vars(self).update(n=sizes.n, seed=seed, epoch=epoch, chunk=sizes, window=window, _order=order)
 
     def index(self, positions: npt.ArrayLike, *, out: Any = None, threads: int = 1) -> Any:
         """The values at positions below n: a uint64 array of the same shape, or an int for a single position. Fails with
@@ -155,6 +170,8 @@ class Permutation:
     def _fill(self, offset: int, stride: int, out: npt.NDArray[Any]) -> None:
         """Fills an array of uint32 (n <= 2^32) or uint64 with the values at offset, offset + stride, ..., which are all
         below n."""
+        if self._order is not None:
+            return self._order.fill(offset, stride, out)
         kind = _dtype.NUMBERS["u32" if out.dtype == np.uint32 else "u64"]
         check(lib.shufpy_host_slice(
             self.n, self.seed, self.epoch, self.chunk or 0, self.window or 0, offset, out.size, stride, kind, 1,
@@ -189,6 +206,8 @@ class Permutation:
         return result if result.ndim or out is not None else int(result)
 
     def _write(self, inverse: bool, at: npt.NDArray[np.uint64], out: npt.NDArray[np.uint64], threads: int) -> None:
+        if self._order is not None:
+            return self._order.look_up(inverse, at, out, threads)
         check(lib.shufpy_host_index(
             self.n, self.seed, self.epoch, self.chunk or 0, self.window or 0, inverse, threads, at.ctypes.data, at.size, out.ctypes.data
         ))  # fmt: skip
@@ -207,12 +226,17 @@ class Permutation:
 
     def chunks(self, offset: int, count: int) -> npt.NDArray[np.uint64]:
         """The numbers of the chunks that the `count` values from `offset` on come from, without repetition, in the order in
-        which a reader first needs them. Chunk k has the records k * chunk to (k + 1) * chunk - 1. Only of a windowed order."""
+        which a reader first needs them. Chunk k has the records k * chunk to (k + 1) * chunk - 1, or with a list of sizes the
+        chunk[k] records after those of the chunks before it. Only of a windowed order."""
         if self.chunk is None:
             raise Invalid("chunk: None: expected a windowed order")
         if u64("offset", offset) >= self.n:
             raise Invalid(f"offset: {offset}: expected a position below n, {self.n}")
-        numbers = self.range(offset, min(u64("count", count), self.n - offset)) // np.uint64(self.chunk)
+        number = min(u64("count", count), self.n - offset)
+        if self._order is not None or isinstance(self.chunk, Sizes):
+            assert self._order is not None
+            return self._order.needed(offset, number, 1)
+        numbers = self.range(offset, number) // np.uint64(self.chunk)
         places = np.unique(numbers, return_index=True)[1]
         first_needed: npt.NDArray[np.uint64] = numbers[np.sort(places)]
         return first_needed

@@ -41,6 +41,7 @@ import torch.utils.data
 
 from . import _client, _connect_rank, _errors, _frameworks, _orders, _sampler_state, _sampling, _verify, default_client
 from ._arguments import counted, flag, integer, optional, seed_of, shown, u64
+from ._chunks import chunk_of
 from ._global_shuffle import global_shuffle
 from ._names import advise_arguments, dir_of
 from ._orders import Epoch, Indices, Read
@@ -78,7 +79,9 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
                    indices of the epoch
     client         for philox24 and lcg: by default shufd.connect(), or with a single rank shufd.default_client()
     algorithm      as in Client.permute(). With philox24 and lcg, orders of different n are not independent
-    chunk, window  a windowed order, as in Client.permute(), for data in chunks. All ranks read from the same window
+    chunk, window  a windowed order, as in Client.permute(), for data in chunks; for chunks of unequal sizes, `chunk` is
+                   their list, as in shufd.local.Permutation. A state names the list by its fingerprint, and a sampler
+                   with another list refuses it. All ranks read from the same window
     check_ranks    True: the first iteration fails with Mismatch if another rank has other data, another seed or
                    another epoch. It asks the store of torch.distributed once, without waiting for a rank. Only if
                    torch.distributed is initialised with `num_replicas` ranks
@@ -104,17 +107,18 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         *,
         client: _client.Client | None = None,
         algorithm: str = "primefold",
-        chunk: int | None = None,
+        chunk: Any = None,
         window: int | None = None,
         check_ranks: bool = True,
     ) -> None:
         self.rank, self.num_replicas = rank_and_world(rank, num_replicas)
         self._is_of_launcher = rank is None and num_replicas is None
-        _sampling.check(dataset, seed, algorithm, client, chunk, window)
+        self.chunk = chunk_of(chunk)
+        _sampling.check(dataset, seed, algorithm, client, self.chunk, window)
         _sampling.Resumable.__init__(self, dataset)
         self.shuffle, self.drop_last = flag("shuffle", shuffle), flag("drop_last", drop_last)
         self.seed, self.algorithm = seed_of(seed), str(algorithm)
-        self.chunk, self.window = optional("chunk", chunk), optional("window", window)
+        self.window = optional("window", window)
         self._client = client
         self._rank_check = _verify.RankCheck(flag("check_ranks", check_ranks))
         self._is_divided = False  # a loader of accelerate has copied it into its workers
@@ -296,11 +300,12 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
         seed: int | None = None,
         client: _client.Client | None = None,
         algorithm: str = "primefold",
-        chunk: int | None = None,
+        chunk: Any = None,
         window: int | None = None,
         check_ranks: bool = True,
     ) -> None:
-        n = _sampling.check(data_source, 0 if seed is None else seed, algorithm, client, chunk, window)
+        self.chunk = chunk_of(chunk)
+        n = _sampling.check(data_source, 0 if seed is None else seed, algorithm, client, self.chunk, window)
         _sampling.Resumable.__init__(self, data_source)
         if generator is not None and not isinstance(generator, torch.Generator):
             raise _errors.Invalid(f"generator: {shown(generator)}: expected a torch.Generator, or a seed instead")
@@ -313,7 +318,7 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
             raise _errors.Invalid(f"num_samples: {self.num_samples}, of n {n}: expected 1 or more of both")
         self.seed = None if seed is None else seed_of(seed)
         self.algorithm = str(algorithm)
-        self.chunk, self.window = optional("chunk", chunk), optional("window", window)
+        self.window = optional("window", window)
         self._client = client
         self._rank_check = _verify.RankCheck(flag("check_ranks", check_ranks))
         self._is_drawn = seed is None

@@ -7,7 +7,7 @@
  * independent too, even in one row. So the counts are exactly multinomial with equal cells. Only
  * the law of Pearson's statistic is an approximation for many rows.
  */
-#include "families.h"
+#include "test.h"
 
 enum { LENGTHS = 2, LEAST_IN_CELL = 5 };
 static const uint32_t lengths[LENGTHS] = {3, 5};
