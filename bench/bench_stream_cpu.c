@@ -30,12 +30,21 @@ static const struct kind {
     {                                                               \
         SHUF_DISTRIBUTION_##distribution, SHUF_##dtype, name, width \
     }
-    KIND(GAUSS, F64, "gauss f64", 8),           KIND(GAUSS, F32, "gauss f32", 4),
-    KIND(GAUSS, F16, "gauss f16", 2),           KIND(GAUSS, BF16, "gauss bf16", 2),
-    KIND(BOX_MULLER, F64, "box-muller f64", 8), KIND(BOX_MULLER, F32, "box-muller f32", 4),
-    KIND(BOX_MULLER, F16, "box-muller f16", 2), KIND(BOX_MULLER, BF16, "box-muller bf16", 2),
-    KIND(UNIFORM, U32, "uniform u32", 4),       KIND(UNIFORM, U64, "uniform u64", 8),
-    KIND(UNIFORM, F32, "uniform f32", 4),       KIND(UNIFORM, F64, "uniform f64", 8),
+    KIND(GAUSS, F64, "gauss f64", 8),
+    KIND(GAUSS, F32, "gauss f32", 4),
+    KIND(GAUSS, F16, "gauss f16", 2),
+    KIND(GAUSS, BF16, "gauss bf16", 2),
+    KIND(BOX_MULLER, F64, "box-muller f64", 8),
+    KIND(BOX_MULLER, F32, "box-muller f32", 4),
+    KIND(BOX_MULLER, F16, "box-muller f16", 2),
+    KIND(BOX_MULLER, BF16, "box-muller bf16", 2),
+    KIND(UNIFORM, U32, "uniform u32", 4),
+    KIND(UNIFORM, U64, "uniform u64", 8),
+    KIND(UNIFORM, F32, "uniform f32", 4),
+    KIND(UNIFORM, F64, "uniform f64", 8),
+    KIND(EXPONENTIAL, F64, "exponential f64", 8),
+    KIND(EXPONENTIAL, F32, "exponential f32", 4),
+    KIND(BERNOULLI, U32, "bernoulli u32", 4),
 #undef KIND
 };
 

@@ -46,16 +46,21 @@ static inline struct shuf__computation timed_shuffle(enum shuf_algorithm algorit
     return computation;
 }
 
-/* Values 0 to count - 1 of stream 0, of mean 0 and standard deviation 1. */
+/* Values 0 to count - 1 of stream 0: normal ones of mean 0 and standard deviation 1, exponential
+ * ones of mean 1, and bits that are 1 with probability 0.1. */
 static inline struct shuf__computation timed_stream(enum shuf__distribution distribution,
                                                     shuf_dtype dtype, uint64_t seed, uint64_t count)
 {
+    const enum shuf__parameters parameters = shuf__distribution_parameters(distribution);
     struct shuf__computation computation;
     memset(&computation, 0, sizeof computation);
     computation.request.kind = SHUF__STREAM;
     computation.request.dtype = dtype;
     computation.request.stream.distribution = distribution;
-    computation.request.stream.std = 1;
+    computation.request.stream.mean = parameters == SHUF__MEAN          ? 1
+                                      : parameters == SHUF__PROBABILITY ? 0.1
+                                                                        : 0;
+    computation.request.stream.std = parameters == SHUF__MEAN_AND_STD;
     computation.request.stream.seed = seed;
     computation.request.stream.count = count;
     return computation;

@@ -13,9 +13,12 @@
 #include <stdio.h>
 #include <string.h>
 
-_Static_assert((int)SHUF_GAUSS == (int)SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS &&
-                   (int)SHUF_UNIFORM == (int)SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM &&
-                   (int)SHUF_TABLE == (int)SHUF__METHOD__METHOD_TABLE &&
+#define X(name, number, text, parameters, types) \
+    _Static_assert((int)SHUF_##name == number, "public enums have the numbers of distribution.h");
+SHUF_NAMED_DISTRIBUTION_MAP(X)
+#undef X
+
+_Static_assert((int)SHUF_TABLE == (int)SHUF__METHOD__METHOD_TABLE &&
                    (int)SHUF_BOX_MULLER == (int)SHUF__METHOD__METHOD_BOX_MULLER,
                "public enums have the wire's numbers");
 

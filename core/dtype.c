@@ -13,13 +13,19 @@
 struct traits {
     const char *name;
     unsigned bytes;
-    bool is_allowed[SHUF_DISTRIBUTION_COUNT];
 };
 
 static const struct traits table[SHUF__DTYPES] = {[SHUF_AUTO] = {.name = "auto"},
-#define X(name, number, text, bytes, permutation, gauss, uniform) \
-    [number] = {text, bytes, {permutation, gauss, uniform, gauss}},
+#define X(name, number, text, bytes) [number] = {text, bytes},
                                                   SHUF_DTYPE_MAP(X)
+#undef X
+};
+
+/* The types of a permutation, and of each distribution. */
+static const unsigned sets[] = {[SHUF_DISTRIBUTION_NONE] =
+                                    1U << SHUF_U32 | 1U << SHUF_U64 | 1U << SHUF_I64,
+#define X(name, number, text, parameters, types) [number] = types,
+                                SHUF_DISTRIBUTION_MAP(X)
 #undef X
 };
 
@@ -49,8 +55,7 @@ unsigned shuf__dtype_bytes(int dtype)
 
 bool shuf__dtype_is_allowed(int dtype, enum shuf__distribution distribution)
 {
-    const struct traits *traits = traits_of(dtype);
-    return traits && traits->is_allowed[distribution];
+    return dtype >= 0 && dtype < SHUF__DTYPES && (sets[distribution] >> dtype & 1);
 }
 
 /* ---- Names ---- */
@@ -90,11 +95,7 @@ enum {
 
 unsigned shuf__dtype_set(enum shuf__distribution distribution)
 {
-    unsigned set = 0;
-    for (int dtype = SHUF_AUTO + 1; dtype < SHUF__DTYPES; dtype++)
-        if (table[dtype].is_allowed[distribution])
-            set |= 1U << dtype;
-    return set;
+    return sets[distribution];
 }
 
 static const char *without_module(const char *text)

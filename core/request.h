@@ -62,8 +62,9 @@ struct shuf__permutation {
 };
 
 /* The values number offset to offset + count - 1 of a stream of `seed`. count >= 1,
- * offset + count <= 2^62. For normal distributions, |mean| <= 2^100, mean is never -0, and
- * 2^-100 <= std <= 2^100. For other distributions, mean and std are 0. */
+ * offset + count <= 2^62. For normal distributions, |mean| <= 2^100 and 2^-100 <= std <= 2^100. For
+ * EXPONENTIAL, 2^-100 <= mean <= 2^100; for BERNOULLI, 0 <= mean <= 1. Otherwise mean and std are
+ * 0. Neither is -0. */
 struct shuf__stream {
     uint64_t seed, stream;
     uint64_t seed_high; /* as in a permutation */
@@ -270,11 +271,12 @@ enum { SHUF__REQUEST_TEXT = 320 };
 const char *shuf__request_describe(const struct shuf__request *request, bool all,
                                    char text[SHUF__REQUEST_TEXT]);
 
-/* "permute", "gauss", "uniform", "box-muller", "shuffle", "index", "buffer", "exchange". Static
- * storage. */
+/* "permute", "shuffle", "index", "buffer", "exchange", or the name of a distribution. Static
+ * storage.
+ */
 const char *shuf__request_name(const struct shuf__request *request);
 
-/* "gauss", "uniform", "box-muller"; "none" for any other number. Static storage. */
+/* The name in the table of distributions; "none" for any other number. Static storage. */
 const char *shuf__distribution_name(unsigned distribution);
 
 #ifdef __cplusplus

@@ -11,11 +11,11 @@
 
 #define END (UINT64_C(1) << 62) /* SHUF_STREAM_MAX */
 
-static const double mean_most = 0x1p100, std_least = 0x1p-100, std_most = 0x1p100;
-static const double f16_most = 65504; /* the largest finite value */
+static const double least = 0x1p-100, most = 0x1p100; /* of means and deviations */
+static const double f16_most = 65504;                 /* the largest finite value */
 
 static const char *const names[] = {"none",
-#define X(name, text, description) text,
+#define X(name, number, text, parameters, types) [number] = text,
                                     SHUF_DISTRIBUTION_MAP(X)
 #undef X
 };
@@ -40,31 +40,54 @@ static shuf_status check_range(const struct shuf__stream *s, struct shuf__error 
     return SHUF_OK;
 }
 
-/* Uniform numbers have no mean and std, so values other than 0 are refused. */
-static shuf_status check_unset(const struct shuf__stream *s, struct shuf__error *error)
+/* The comparisons are false for NaN, so they refuse NaN too. */
+static shuf_status check_mean(const struct shuf__stream *s, enum shuf__parameters parameters,
+                              struct shuf__error *error)
 {
-    const bool mean = s->mean != 0;
-    if (!mean && s->std == 0)
-        return SHUF_OK;
-    return shuf__fail(error, SHUF_INVALID, "%s %.17g: expected 0 with uniform",
-                      mean ? "mean" : "std", mean ? s->mean : s->std);
+    const double x = s->mean;
+    switch (parameters) {
+    case SHUF__MEAN_AND_STD:
+        return fabs(x) <= most ? SHUF_OK
+                               : shuf__fail(error, SHUF_INVALID,
+                                            "mean %g: expected -2^100 to 2^100 (%g)", x, most);
+    case SHUF__MEAN:
+        return x >= least && x <= most
+                   ? SHUF_OK
+                   : shuf__fail(error, SHUF_INVALID,
+                                "mean %g: expected 2^-100 (%g) to 2^100 (%g) with %s", x, least,
+                                most, shuf__distribution_name(s->distribution));
+    case SHUF__PROBABILITY:
+        return x >= 0 && x <= 1 ? SHUF_OK
+                                : shuf__fail(error, SHUF_INVALID,
+                                             "mean %.17g: expected a probability, 0 to 1, with %s",
+                                             x, shuf__distribution_name(s->distribution));
+    default:
+        return x == 0 ? SHUF_OK
+                      : shuf__fail(error, SHUF_INVALID, "mean %.17g: expected 0 with %s", x,
+                                   shuf__distribution_name(s->distribution));
+    }
 }
 
-/* The comparisons are false for NaN, so they refuse NaN too. */
+static shuf_status check_std(const struct shuf__stream *s, enum shuf__parameters parameters,
+                             struct shuf__error *error)
+{
+    if (parameters != SHUF__MEAN_AND_STD)
+        return s->std == 0 ? SHUF_OK
+                           : shuf__fail(error, SHUF_INVALID, "std %.17g: expected 0 with %s",
+                                        s->std, shuf__distribution_name(s->distribution));
+    return s->std >= least && s->std <= most
+               ? SHUF_OK
+               : shuf__fail(error, SHUF_INVALID, "std %g: expected 2^-100 (%g) to 2^100 (%g)",
+                            s->std, least, most);
+}
+
 static shuf_status check_moments(struct shuf__stream *s, struct shuf__error *error)
 {
-    if (!shuf__distribution_is_normal(s->distribution)) {
-        const shuf_status status = check_unset(s, error);
-        s->mean = s->std = 0; /* replaces -0, so that equal requests have equal fields */
-        return status;
-    }
-    if (!(fabs(s->mean) <= mean_most))
-        return shuf__fail(error, SHUF_INVALID, "mean %g: expected -2^100 to 2^100 (%g)", s->mean,
-                          mean_most);
-    if (!(s->std >= std_least && s->std <= std_most))
-        return shuf__fail(error, SHUF_INVALID, "std %g: expected 2^-100 (%g) to 2^100 (%g)", s->std,
-                          std_least, std_most);
-    s->mean += 0.0; /* turns -0 into 0 */
+    const enum shuf__parameters parameters = shuf__distribution_parameters(s->distribution);
+    if (check_mean(s, parameters, error) || check_std(s, parameters, error))
+        return error->status;
+    s->mean += 0.0; /* turns -0 into 0, so that equal requests have equal fields */
+    s->std += 0.0;
     return SHUF_OK;
 }
 
@@ -87,13 +110,16 @@ static shuf_status refuse_dtype(int dtype, enum shuf__distribution distribution,
     }
     return shuf__fail(error, SHUF_INVALID, "dtype %s: expected %s with %s",
                       shuf__dtype_label(dtype, text), expected,
-                      shuf__distribution_is_normal(distribution) ? "gauss" : "uniform");
+                      shuf__distribution_is_normal(distribution)
+                          ? "gauss"
+                          : shuf__distribution_name(distribution));
 }
 
 static shuf_status choose_dtype(struct shuf__request *request, struct shuf__error *error)
 {
     if (request->dtype == SHUF_AUTO)
-        request->dtype = SHUF_F64;
+        request->dtype =
+            shuf__dtype_is_allowed(SHUF_F64, request->stream.distribution) ? SHUF_F64 : SHUF_U32;
     if (shuf__dtype_is_allowed((int)request->dtype, request->stream.distribution))
         return SHUF_OK;
     return refuse_dtype((int)request->dtype, request->stream.distribution, error);
@@ -170,8 +196,10 @@ static void describe(const struct shuf__request *request, bool all, char *text)
     shuf__add_key(request, s->seed, text);
     SHUF__ADD(text, ", %" PRIu64 " value%s from %" PRIu64, s->count, shuf__plural(s->count),
               s->offset);
+    if (shuf__distribution_parameters(s->distribution) != SHUF__NO_PARAMETERS)
+        SHUF__ADD(text, ", mean %.17g", s->mean);
     if (shuf__distribution_is_normal(s->distribution))
-        SHUF__ADD(text, ", mean %.17g, std %.17g", s->mean, s->std);
+        SHUF__ADD(text, ", std %.17g", s->std);
 }
 
 const struct shuf__kind shuf__stream_kind = {

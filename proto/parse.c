@@ -9,18 +9,22 @@
 #include "result_message.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #define WORD(NAME, name) " " #name
 
-#define X(name, number, text, bytes, permutation, gauss, uniform)      \
+#define X(name, number, text, bytes)                                   \
     _Static_assert((int)SHUF__DTYPE__DTYPE_##name == (int)SHUF_##name, \
                    "the wire has the numbers of shuf_dtype.h");
 SHUF_DTYPE_MAP(X)
 #undef X
 
-_Static_assert((int)SHUF_DISTRIBUTION_GAUSS == (int)SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS &&
-                   (int)SHUF_DISTRIBUTION_UNIFORM == (int)SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM,
-               "the wire has the numbers of distribution.h");
+#define X(name, number, text, parameters, types)                           \
+    _Static_assert((int)SHUF__DISTRIBUTION__DISTRIBUTION_##name == number, \
+                   "the wire has the numbers of distribution.h");
+SHUF_NAMED_DISTRIBUTION_MAP(X)
+#undef X
 
 _Static_assert(SHUF__LOOK_UPS_MAX * sizeof(uint64_t) + 1280 <= SHUF__FRAME_MAX,
                "a frame holds the places and the other fields");
@@ -77,14 +81,23 @@ static shuf_status parse_permute(const Shuf__Permute *message, struct shuf__requ
     return shuf__permutation_make(request, &view, error);
 }
 
+static shuf_status refuse_distribution(int distribution, struct shuf__error *error)
+{
+    char names[128] = "";
+    for (int i = 1; i < SHUF_DISTRIBUTION_COUNT; i++)
+        if (shuf__distribution_is_named(i))
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%d (%s)",
+                     *names ? ", " : "", i, shuf__distribution_name((unsigned)i));
+    return shuf__fail(error, SHUF_INVALID, "distribution %d: expected one of %s", distribution,
+                      names);
+}
+
 /* A peer may send any number: protobuf does not check enums. */
 static shuf_status parse_distribution(int distribution, int method, enum shuf__distribution *parsed,
                                       struct shuf__error *error)
 {
-    if (distribution != SHUF_DISTRIBUTION_GAUSS && distribution != SHUF_DISTRIBUTION_UNIFORM)
-        return shuf__fail(error, SHUF_INVALID,
-                          "distribution %d: expected %d (gauss) or %d (uniform)", distribution,
-                          SHUF_DISTRIBUTION_GAUSS, SHUF_DISTRIBUTION_UNIFORM);
+    if (!shuf__distribution_is_named(distribution))
+        return refuse_distribution(distribution, error);
     *parsed = (enum shuf__distribution)distribution;
     if (method == SHUF__METHOD__METHOD_TABLE)
         return SHUF_OK;

@@ -124,6 +124,8 @@ REQUIRED = {
     "mix": "--sizes 5,6 --seed 1 --count 1 --out /dev/null",
     "gauss": "--count 5 --seed 1 --out /dev/null",
     "uniform": "--count 5 --seed 1 --out /dev/null",
+    "exponential": "--count 5 --seed 1 --out /dev/null",
+    "bernoulli": "--count 5 --seed 1 --out /dev/null",
 }
 
 

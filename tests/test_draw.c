@@ -39,12 +39,14 @@ static const struct kind {
     shuf_dtype dtype;
     shuf_method method;
 } kinds[] = {
-    {SHUF_GAUSS, SHUF_F64, SHUF_TABLE},      {SHUF_GAUSS, SHUF_F32, SHUF_TABLE},
-    {SHUF_GAUSS, SHUF_F16, SHUF_TABLE},      {SHUF_GAUSS, SHUF_BF16, SHUF_TABLE},
-    {SHUF_GAUSS, SHUF_F64, SHUF_BOX_MULLER}, {SHUF_GAUSS, SHUF_F32, SHUF_BOX_MULLER},
-    {SHUF_GAUSS, SHUF_F16, SHUF_BOX_MULLER}, {SHUF_GAUSS, SHUF_BF16, SHUF_BOX_MULLER},
-    {SHUF_UNIFORM, SHUF_F64, SHUF_TABLE},    {SHUF_UNIFORM, SHUF_F32, SHUF_TABLE},
-    {SHUF_UNIFORM, SHUF_U32, SHUF_TABLE},    {SHUF_UNIFORM, SHUF_U64, SHUF_TABLE},
+    {SHUF_GAUSS, SHUF_F64, SHUF_TABLE},       {SHUF_GAUSS, SHUF_F32, SHUF_TABLE},
+    {SHUF_GAUSS, SHUF_F16, SHUF_TABLE},       {SHUF_GAUSS, SHUF_BF16, SHUF_TABLE},
+    {SHUF_GAUSS, SHUF_F64, SHUF_BOX_MULLER},  {SHUF_GAUSS, SHUF_F32, SHUF_BOX_MULLER},
+    {SHUF_GAUSS, SHUF_F16, SHUF_BOX_MULLER},  {SHUF_GAUSS, SHUF_BF16, SHUF_BOX_MULLER},
+    {SHUF_UNIFORM, SHUF_F64, SHUF_TABLE},     {SHUF_UNIFORM, SHUF_F32, SHUF_TABLE},
+    {SHUF_UNIFORM, SHUF_U32, SHUF_TABLE},     {SHUF_UNIFORM, SHUF_U64, SHUF_TABLE},
+    {SHUF_EXPONENTIAL, SHUF_F64, SHUF_TABLE}, {SHUF_EXPONENTIAL, SHUF_F32, SHUF_TABLE},
+    {SHUF_BERNOULLI, SHUF_U32, SHUF_TABLE},   {SHUF_BERNOULLI, SHUF_U64, SHUF_TABLE},
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -86,19 +88,23 @@ static bool values_are_right(const shuf_request *request, const void *values)
 /* A random part of a stream. Its offset has a random order of magnitude. */
 static shuf_request random_numbers(int kind, uint64_t limit)
 {
-    const bool gauss = kinds[kind].distribution == SHUF_GAUSS;
-    return (shuf_request){.kind = SHUF_NUMBERS,
-                          .numbers = {
-                              .distribution = kinds[kind].distribution,
-                              .method = kinds[kind].method,
-                              .seed = random_u64(),
-                              .stream = random_u64(),
-                              .offset = random_below(UINT64_C(1) << 61) >> random_below(61),
-                              .count = random_size(limit),
-                              .mean = gauss ? (double)random_below(2000) / 7 - 100 : 0,
-                              .std = gauss ? ldexp(1.1, (int)random_below(20) - 10) : 0,
-                              .dtype = kinds[kind].dtype,
-                          }};
+    shuf_request request = {.kind = SHUF_NUMBERS,
+                            .numbers = {
+                                .distribution = kinds[kind].distribution,
+                                .method = kinds[kind].method,
+                                .seed = random_u64(),
+                                .stream = random_u64(),
+                                .offset = random_below(UINT64_C(1) << 61) >> random_below(61),
+                                .count = random_size(limit),
+                                .dtype = kinds[kind].dtype,
+                            }};
+    shuf_numbers *n = &request.numbers;
+    draw_parameters(n->distribution, (double)random_below(2000) / 7 + 1, &n->mean, &n->std);
+    if (n->distribution == SHUF_GAUSS) {
+        n->mean -= 100;
+        n->std = ldexp(1.1, (int)random_below(20) - 10);
+    }
+    return request;
 }
 
 static bool draw_and_check(shuf *handle, const shuf_request *request)
@@ -143,16 +149,15 @@ static void large_offsets_match_reference(void **state)
     shuf *handle = open_handle();
     for (int i = 0; i < KINDS; i++)
         for (size_t k = 0; k < sizeof offsets / sizeof *offsets; k++) {
-            const bool gauss = kinds[i].distribution == SHUF_GAUSS;
-            const shuf_request request = {.kind = SHUF_NUMBERS,
-                                          .numbers = {.distribution = kinds[i].distribution,
-                                                      .method = kinds[i].method,
-                                                      .seed = 7,
-                                                      .stream = 3,
-                                                      .offset = offsets[k],
-                                                      .count = 2000,
-                                                      .std = gauss ? 1 : 0,
-                                                      .dtype = kinds[i].dtype}};
+            shuf_request request = {.kind = SHUF_NUMBERS,
+                                    .numbers = {.distribution = kinds[i].distribution,
+                                                .method = kinds[i].method,
+                                                .seed = 7,
+                                                .stream = 3,
+                                                .offset = offsets[k],
+                                                .count = 2000,
+                                                .dtype = kinds[i].dtype}};
+            draw_parameters(kinds[i].distribution, 2, &request.numbers.mean, &request.numbers.std);
             assert_true(draw_and_check(handle, &request));
         }
     shuf_close(handle);
@@ -168,21 +173,22 @@ static shuf_dtype dtype_of(const char *name)
 
 static shuf_request numbers_of(const struct golden_stream *row)
 {
-    const bool gauss = strcmp(row->distribution, "uniform") != 0;
-    return (shuf_request){
-        .kind = SHUF_NUMBERS,
-        .numbers = {
-            .distribution = gauss ? SHUF_GAUSS : SHUF_UNIFORM,
-            .method = strcmp(row->distribution, "box-muller") == 0 ? SHUF_BOX_MULLER : SHUF_TABLE,
-            .seed = row->seed,
-            .stream = row->stream,
-            .offset = row->offset,
-            .count = row->count,
-            .mean = gauss ? row->mean : 0,
-            .std = gauss ? row->std : 0,
-            .dtype = dtype_of(row->dtype),
-            .fingerprint = true,
-        }};
+    const enum shuf__distribution law = draw_distribution(row->distribution);
+    const bool box_muller = law == SHUF_DISTRIBUTION_BOX_MULLER;
+    const bool uniform = law == SHUF_DISTRIBUTION_UNIFORM;
+    return (shuf_request){.kind = SHUF_NUMBERS,
+                          .numbers = {
+                              .distribution = box_muller ? SHUF_GAUSS : (shuf_distribution)law,
+                              .method = box_muller ? SHUF_BOX_MULLER : SHUF_TABLE,
+                              .seed = row->seed,
+                              .stream = row->stream,
+                              .offset = row->offset,
+                              .count = row->count,
+                              .mean = row->mean,
+                              .std = uniform ? 0 : row->std,
+                              .dtype = dtype_of(row->dtype),
+                              .fingerprint = true,
+                          }};
 }
 
 /* The transports of the backend come first. */
@@ -285,7 +291,8 @@ static void moments_match_values(void **state)
         shuf_result result, summary;
         shuf_shape shape;
         request.numbers.count += 100; /* enough values to differ */
-        request.numbers.mean = request.numbers.std != 0 ? 3 * request.numbers.std : 0;
+        if (request.numbers.distribution == SHUF_GAUSS)
+            request.numbers.mean = 3 * request.numbers.std;
         request.numbers.moments = true;
         assert_int_equal(shuf_shape_of(&request, &shape, NULL, 0), SHUF_OK);
         void *values = malloc(shape.bytes);

@@ -206,7 +206,10 @@ static void check_stream(shuf *handle, const char *row)
                &request.numbers.std, &request.numbers.offset, &request.numbers.count, &fingerprint),
         9);
     request.numbers.key = name_of(digits);
-    request.numbers.distribution = strcmp(law, "uniform") == 0 ? SHUF_UNIFORM : SHUF_GAUSS;
+    request.numbers.distribution = strcmp(law, "uniform") == 0       ? SHUF_UNIFORM
+                                   : strcmp(law, "exponential") == 0 ? SHUF_EXPONENTIAL
+                                   : strcmp(law, "bernoulli") == 0   ? SHUF_BERNOULLI
+                                                                     : SHUF_GAUSS;
     request.numbers.method = strcmp(law, "box-muller") == 0 ? SHUF_BOX_MULLER : SHUF_TABLE;
     request.numbers.dtype = dtype_of(dtype);
     expect_status(handle, shuf_summarize(handle, &request, &result), SHUF_OK, "");

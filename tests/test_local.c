@@ -179,17 +179,18 @@ static void golden_permutations_match(void **state)
 static void check_stream(const struct golden_stream *row)
 {
     const bool box_muller = strcmp(row->distribution, "box-muller") == 0;
-    const bool uniform = strcmp(row->distribution, "uniform") == 0;
-    const shuf_request request = {SHUF_NUMBERS,
-                                  .numbers = {.distribution = uniform ? SHUF_UNIFORM : SHUF_GAUSS,
-                                              .method = box_muller ? SHUF_BOX_MULLER : SHUF_TABLE,
-                                              .seed = row->seed,
-                                              .stream = row->stream,
-                                              .mean = uniform ? 0 : row->mean,
-                                              .std = uniform ? 0 : row->std,
-                                              .offset = row->offset,
-                                              .count = row->count,
-                                              .dtype = draw_dtype(row->dtype)}};
+    const enum shuf__distribution law = draw_distribution(row->distribution);
+    const bool uniform = law == SHUF_DISTRIBUTION_UNIFORM;
+    const shuf_request request = {
+        SHUF_NUMBERS, .numbers = {.distribution = box_muller ? SHUF_GAUSS : (shuf_distribution)law,
+                                  .method = box_muller ? SHUF_BOX_MULLER : SHUF_TABLE,
+                                  .seed = row->seed,
+                                  .stream = row->stream,
+                                  .mean = row->mean,
+                                  .std = uniform ? 0 : row->std,
+                                  .offset = row->offset,
+                                  .count = row->count,
+                                  .dtype = draw_dtype(row->dtype)}};
     const unsigned width = draw_width(request.numbers.dtype);
     shuf_shape shape;
     uint8_t *values = filled(&request, &shape);

@@ -93,11 +93,17 @@ static void distributions_are_checked(void **state)
     (void)state;
     struct shuf__result_message request = gauss(10);
     request.stream.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_NONE;
-    expect_refused(&request, SHUF_INVALID, "distribution 0: expected 1 (gauss) or 2 (uniform)");
+    expect_refused(&request, SHUF_INVALID,
+                   "distribution 0: expected one of 1 (gauss), 2 (uniform), "
+                   "4 (exponential), 5 (bernoulli)");
     request.stream.distribution = (Shuf__Distribution)3;
-    expect_refused(&request, SHUF_INVALID, "distribution 3: expected 1 (gauss) or 2 (uniform)");
+    expect_refused(&request, SHUF_INVALID,
+                   "distribution 3: expected one of 1 (gauss), 2 (uniform), "
+                   "4 (exponential), 5 (bernoulli)");
     request.stream.distribution = (Shuf__Distribution)-1;
-    expect_refused(&request, SHUF_INVALID, "distribution -1: expected 1 (gauss) or 2 (uniform)");
+    expect_refused(&request, SHUF_INVALID,
+                   "distribution -1: expected one of 1 (gauss), 2 (uniform), "
+                   "4 (exponential), 5 (bernoulli)");
 }
 
 static void methods_are_checked(void **state)
@@ -279,6 +285,54 @@ static void mean_and_std_of_f16_are_limited(void **state)
     assert_int_equal(parsed_shape(&request).width, 2);
 }
 
+static struct shuf__result_message of_mean(enum shuf__distribution distribution, double mean)
+{
+    struct shuf__result_message request = uniform(1);
+    request.stream.distribution = (Shuf__Distribution)distribution;
+    request.stream.mean = mean;
+    return request;
+}
+
+static void means_of_other_distributions_are_checked(void **state)
+{
+    (void)state;
+    static const struct {
+        enum shuf__distribution distribution;
+        double mean;
+        const char *text;
+    } rows[] = {
+        {SHUF_DISTRIBUTION_EXPONENTIAL, 0,
+         "mean 0: expected 2^-100 (7.88861e-31) to 2^100 (1.26765e+30) with exponential"},
+        {SHUF_DISTRIBUTION_EXPONENTIAL, 2e30,
+         "mean 2e+30: expected 2^-100 (7.88861e-31) to 2^100 (1.26765e+30) with exponential"},
+        {SHUF_DISTRIBUTION_EXPONENTIAL, (double)NAN,
+         "mean nan: expected 2^-100 (7.88861e-31) to 2^100 (1.26765e+30) with exponential"},
+        {SHUF_DISTRIBUTION_BERNOULLI, -0.5,
+         "mean -0.5: expected a probability, 0 to 1, with bernoulli"},
+        {SHUF_DISTRIBUTION_BERNOULLI, 1.5,
+         "mean 1.5: expected a probability, 0 to 1, with bernoulli"},
+        {SHUF_DISTRIBUTION_BERNOULLI, (double)NAN,
+         "mean nan: expected a probability, 0 to 1, with bernoulli"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct shuf__result_message request = of_mean(rows[i].distribution, rows[i].mean);
+        expect_refused(&request, SHUF_INVALID, rows[i].text);
+    }
+    struct shuf__result_message good = of_mean(SHUF_DISTRIBUTION_EXPONENTIAL, 0x1p-100);
+    assert_int_equal(expect_parsed(&good).dtype, SHUF_F64);
+    good.stream.dtype = SHUF__DTYPE__DTYPE_F16;
+    expect_refused(&good, SHUF_INVALID, "dtype f16: expected f64 or f32 with exponential");
+    good.stream.std = 1;
+    expect_refused(&good, SHUF_INVALID, "std 1: expected 0 with exponential");
+    good = of_mean(SHUF_DISTRIBUTION_BERNOULLI, -0.0);
+    assert_int_equal(expect_parsed(&good).dtype, SHUF_U32);
+    assert_false(signbit(expect_parsed(&good).stream.mean));
+    good.stream.mean = 1;
+    assert_true(expect_parsed(&good).stream.mean == 1);
+    good.stream.dtype = SHUF__DTYPE__DTYPE_F64;
+    expect_refused(&good, SHUF_INVALID, "dtype f64: expected u32 or u64 with bernoulli");
+}
+
 static void unused_fields_are_refused(void **state)
 {
     (void)state;
@@ -295,6 +349,8 @@ static void distributions_have_names(void **state)
     assert_string_equal(shuf__distribution_name(SHUF_DISTRIBUTION_GAUSS), "gauss");
     assert_string_equal(shuf__distribution_name(SHUF_DISTRIBUTION_UNIFORM), "uniform");
     assert_string_equal(shuf__distribution_name(SHUF_DISTRIBUTION_BOX_MULLER), "box-muller");
+    assert_string_equal(shuf__distribution_name(SHUF_DISTRIBUTION_EXPONENTIAL), "exponential");
+    assert_string_equal(shuf__distribution_name(SHUF_DISTRIBUTION_BERNOULLI), "bernoulli");
     assert_string_equal(shuf__distribution_name(0), "none");
     assert_string_equal(shuf__distribution_name(77), "none");
     assert_string_equal(shuf__dtype_name(SHUF__DTYPE__DTYPE_AUTO), "auto");
@@ -314,6 +370,7 @@ int main(void)
         cmocka_unit_test(means_are_limited),
         cmocka_unit_test(deviations_are_limited),
         cmocka_unit_test(mean_and_std_of_f16_are_limited),
+        cmocka_unit_test(means_of_other_distributions_are_checked),
         cmocka_unit_test(unused_fields_are_refused),
         cmocka_unit_test(distributions_have_names),
     };

@@ -26,17 +26,19 @@ static uint64_t bits_at(const char *values, unsigned width, uint64_t i)
 
 static void arguments_of(const struct golden_stream *row, char *text, size_t size)
 {
-    const bool uniform = strcmp(row->distribution, "uniform") == 0;
     const bool box_muller = strcmp(row->distribution, "box-muller") == 0;
     char moments[128] = "";
-    if (!uniform)
+    if (box_muller || strcmp(row->distribution, "gauss") == 0)
         snprintf(moments, sizeof moments, " --mean %.17g --std %.17g --method %s", row->mean,
                  row->std, box_muller ? "box-muller" : "table");
+    else if (strcmp(row->distribution, "uniform") != 0)
+        snprintf(moments, sizeof moments, " --%s %.17g",
+                 strcmp(row->distribution, "bernoulli") == 0 ? "probability" : "mean", row->mean);
     snprintf(text, size,
              "%s --count %" PRIu64 " --seed 0x%" PRIx64 " --stream %" PRIu64 " --offset %" PRIu64
              " --dtype %s%s",
-             uniform ? "uniform" : "gauss", row->count, row->seed, row->stream, row->offset,
-             row->dtype, moments);
+             box_muller ? "gauss" : row->distribution, row->count, row->seed, row->stream,
+             row->offset, row->dtype, moments);
 }
 
 static void check_golden(const struct golden_stream *row)
@@ -81,9 +83,10 @@ static const struct {
     /* descr: the type's name in NumPy, or NULL if NumPy has no such type */
     const char *verb, *dtype, *descr;
 } kinds[] = {
-    {"gauss", "f64", "<f8"},   {"gauss", "f32", "<f4"},   {"gauss", "f16", "<f2"},
-    {"gauss", "bf16", NULL},   {"uniform", "f64", "<f8"}, {"uniform", "f32", "<f4"},
-    {"uniform", "u32", "<u4"}, {"uniform", "u64", "<u8"},
+    {"gauss", "f64", "<f8"},       {"gauss", "f32", "<f4"},     {"gauss", "f16", "<f2"},
+    {"gauss", "bf16", NULL},       {"uniform", "f64", "<f8"},   {"uniform", "f32", "<f4"},
+    {"uniform", "u32", "<u4"},     {"uniform", "u64", "<u8"},   {"exponential", "f64", "<f8"},
+    {"exponential", "f32", "<f4"}, {"bernoulli", "u32", "<u4"}, {"bernoulli", "u64", "<u8"},
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds, COUNT = 3000 };
@@ -467,7 +470,15 @@ static void wrong_options_are_explained(void **state)
         {"gauss --count 10 --seed 7 --method=", 64, "--method '': expected table or box-muller"},
         {"uniform --count 10 --seed 7 --method table", 64,
          "--method: only gauss has this option; expected shufctl gauss"},
-        {"uniform --count 10 --seed 7 --mean 0", 64, "--mean: only gauss has this option"},
+        {"uniform --count 10 --seed 7 --mean 0", 64,
+         "--mean: uniform numbers have no mean; expected shufctl gauss or shufctl exponential"},
+        {"exponential --count 10 --seed 7 --mean 0", 64, "mean 0: expected 2^-100"},
+        {"exponential --count 10 --seed 7 --std 1", 64, "--std: only gauss has this option"},
+        {"exponential --count 10 --seed 7 --dtype f16", 64, "--dtype f16: expected f64 or f32\n"},
+        {"bernoulli --count 10 --seed 7 --probability 1.5", 64,
+         "mean 1.5: expected a probability, 0 to 1"},
+        {"bernoulli --count 10 --seed 7 --probability x", 64, "--probability x: expected"},
+        {"bernoulli --count 10 --seed 7 --dtype f32", 64, "--dtype f32: expected u32 or u64\n"},
         {"uniform --count 10 --seed 7 --dtype bf16", 64,
          "--dtype bf16: expected u32, u64, f64 or f32\n"},
         {"uniform --count 10 --seed 7 --dtype i64", 64, "dtype i64: expected u32, u64, f64 or f32"},

@@ -88,20 +88,20 @@ static void every_type_matches(void **state)
     (void)state;
     struct wire *w = wire_greet(&harness_shared);
     for (int dtype = 0; dtype < SHUF__DTYPES; dtype++)
-        for (int uniform = 0; uniform < 2; uniform++) {
+        for (int law = 1; law < SHUF_DISTRIBUTION_COUNT; law++) {
             struct shuf__result_message stream =
                 gauss_request(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
-            if (!shuf__dtype_is_allowed(dtype, (enum shuf__distribution)(1 + uniform)))
+            if (!shuf__distribution_is_named(law) ||
+                !shuf__dtype_is_allowed(dtype, (enum shuf__distribution)law))
                 continue;
-            stream.stream.distribution = (Shuf__Distribution)(1 + uniform);
-            stream.stream.std = uniform ? 0 : 3;
-            stream.stream.mean = uniform ? 0 : -2;
+            stream.stream.distribution = (Shuf__Distribution)law;
+            draw_parameters((unsigned)law, 2.5, &stream.stream.mean, &stream.stream.std);
             stream.stream.stream = UINT64_MAX;
             stream.stream.offset = (UINT64_C(1) << 40) + 1037;
             stream.stream.dtype = (Shuf__Dtype)dtype;
             request_inline(w, &stream, (shuf_dtype)dtype);
             stream.stream.method = SHUF__METHOD__METHOD_BOX_MULLER;
-            if (!uniform)
+            if (law == SHUF_DISTRIBUTION_GAUSS)
                 request_inline(w, &stream, (shuf_dtype)dtype);
         }
     wire_close(w);

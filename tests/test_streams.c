@@ -21,20 +21,25 @@ static const struct {
     enum shuf__distribution distribution;
     shuf_dtype dtype;
 } kinds[] = {
-    {SHUF_DISTRIBUTION_GAUSS, SHUF_F64},      {SHUF_DISTRIBUTION_GAUSS, SHUF_F32},
-    {SHUF_DISTRIBUTION_GAUSS, SHUF_F16},      {SHUF_DISTRIBUTION_GAUSS, SHUF_BF16},
-    {SHUF_DISTRIBUTION_UNIFORM, SHUF_U32},    {SHUF_DISTRIBUTION_UNIFORM, SHUF_U64},
-    {SHUF_DISTRIBUTION_UNIFORM, SHUF_F32},    {SHUF_DISTRIBUTION_UNIFORM, SHUF_F64},
-    {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_F64}, {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_F32},
-    {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_F16}, {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_BF16},
+    {SHUF_DISTRIBUTION_GAUSS, SHUF_F64},       {SHUF_DISTRIBUTION_GAUSS, SHUF_F32},
+    {SHUF_DISTRIBUTION_GAUSS, SHUF_F16},       {SHUF_DISTRIBUTION_GAUSS, SHUF_BF16},
+    {SHUF_DISTRIBUTION_UNIFORM, SHUF_U32},     {SHUF_DISTRIBUTION_UNIFORM, SHUF_U64},
+    {SHUF_DISTRIBUTION_UNIFORM, SHUF_F32},     {SHUF_DISTRIBUTION_UNIFORM, SHUF_F64},
+    {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_F64},  {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_F32},
+    {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_F16},  {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_BF16},
+    {SHUF_DISTRIBUTION_EXPONENTIAL, SHUF_F64}, {SHUF_DISTRIBUTION_EXPONENTIAL, SHUF_F32},
+    {SHUF_DISTRIBUTION_BERNOULLI, SHUF_U32},   {SHUF_DISTRIBUTION_BERNOULLI, SHUF_U64},
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0], SUPER = 1024 };
 
 static struct shuf__computation computation_of(int kind, uint64_t offset, uint64_t count)
 {
-    return computation_stream(kinds[kind].distribution, kinds[kind].dtype, 7 + (uint64_t)kind, 3,
-                              offset, count);
+    struct shuf__computation computation = computation_stream(
+        kinds[kind].distribution, kinds[kind].dtype, 7 + (uint64_t)kind, 3, offset, count);
+    struct shuf__stream *s = &computation.request.stream;
+    draw_parameters(s->distribution, 2.5, &s->mean, &s->std);
+    return computation;
 }
 
 static void check_golden(const struct golden_stream *row)
@@ -120,18 +125,39 @@ static void streams_of_many_values_match(void **state)
         }
 }
 
-static void mean_and_std_are_applied(void **state)
+static void parameters_are_applied(void **state)
 {
     (void)state;
-    static const double values[][2] = {{-0.0, 1},          {1e6, 1e-3},  {-2.5, 0x1p-100},
-                                       {0x1p100, 0x1p100}, {3, 1 / 3.0}, {0, 0x1p-100}};
+    static const struct {
+        enum shuf__parameters parameters;
+        double mean, std;
+    } values[] = {
+        {SHUF__MEAN_AND_STD, -0.0, 1},
+        {SHUF__MEAN_AND_STD, 1e6, 1e-3},
+        {SHUF__MEAN_AND_STD, -2.5, 0x1p-100},
+        {SHUF__MEAN_AND_STD, 0x1p100, 0x1p100},
+        {SHUF__MEAN_AND_STD, 3, 1 / 3.0},
+        {SHUF__MEAN_AND_STD, 0, 0x1p-100},
+        {SHUF__MEAN, 1, 0},
+        {SHUF__MEAN, 1 / 3.0, 0},
+        {SHUF__MEAN, 0x1p100, 0},
+        {SHUF__MEAN, 0x1p-100, 0},
+        {SHUF__PROBABILITY, 0, 0},
+        {SHUF__PROBABILITY, 1, 0},
+        {SHUF__PROBABILITY, 0.5, 0},
+        {SHUF__PROBABILITY, 0x1p-63, 0},
+        {SHUF__PROBABILITY, 0x1p-64, 0},
+        {SHUF__PROBABILITY, 1 - 0x1p-53, 0},
+        {SHUF__PROBABILITY, 0.9, 0},
+        {SHUF__PROBABILITY, 0.25, 0},
+    };
     for (int kind = 0; kind < KINDS; kind++)
         for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
             struct shuf__computation computation = computation_of(kind, 5, 2100);
             struct shuf__stream *s = &computation.request.stream;
-            s->mean = values[i][0];
-            s->std = values[i][1];
-            if (shuf__distribution_is_normal(s->distribution))
+            s->mean = values[i].mean;
+            s->std = values[i].std;
+            if (shuf__distribution_parameters(s->distribution) == values[i].parameters)
                 computation_check(&computation);
         }
 }
@@ -159,15 +185,17 @@ static void check_sums(int kind, uint64_t count)
     struct shuf__block block;
     struct shuf__error error = {0};
     struct shuf__sums sums;
-    computation.request.stream.mean = 1000;
-    computation.request.stream.std = 3;
+    const bool normal = shuf__distribution_is_normal(computation.request.stream.distribution);
+    if (normal) {
+        computation.request.stream.mean = 1000;
+        computation.request.stream.std = 3;
+    }
     const shuf_dtype dtype = computation.request.dtype;
     const bool whole = dtype == SHUF_U32 || dtype == SHUF_U64;
-    const bool normal = shuf__distribution_is_normal(computation.request.stream.distribution);
-    const double centre = normal  ? 1000
-                          : whole ? ldexp(1, (int)computation_width(&computation) * 8 - 1)
-                                  : 0.5;
-    const double scale = normal ? 1 / 3.0 : 2 / centre;
+    const double centre = whole ? ldexp(1, (int)computation_width(&computation) * 8 - 1)
+                          : computation.request.stream.mean != 0 ? computation.request.stream.mean
+                                                                 : 0.5;
+    const double scale = normal ? 1 / 3.0 : 1 / centre;
     uint64_t *values = computation_run(&computation, NULL);
     const struct shuf__sums expected = plain_sums(&computation, values, centre, scale);
     computation_alloc(computation_bytes(&computation), &block);
@@ -232,7 +260,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(large_offsets_match),
         cmocka_unit_test(random_slices_match),
         cmocka_unit_test(streams_of_many_values_match),
-        cmocka_unit_test(mean_and_std_are_applied),
+        cmocka_unit_test(parameters_are_applied),
         cmocka_unit_test(sums_match_values),
         cmocka_unit_test(streams_are_cancelled),
         cmocka_unit_test(empty_stream_is_computed),

@@ -74,6 +74,10 @@ typedef struct shuf_shape {
 typedef enum {
     SHUF_GAUSS = 1,   /* normal, with mean and standard deviation: f64, f32, f16 or bf16 */
     SHUF_UNIFORM = 2, /* f64 or f32: multiples of 2^-53 or 2^-24 in [0, 1); u32, u64: all values */
+    SHUF_EXPONENTIAL = 4, /* positive, with a mean: f64 or f32 */
+    /* Independent bits, each 1 with the probability `mean`. A value is a word of them: value i has
+     * bits 32 i to 32 i + 31 as u32, and 64 i to 64 i + 63 as u64, the first one lowest. */
+    SHUF_BERNOULLI = 5,
 } shuf_distribution;
 
 /* The method of GAUSS. Streams of different methods are independent. */
@@ -116,15 +120,18 @@ typedef struct shuf_result {
  * function of distribution, method, seed, stream, mean, std, dtype and i, so any part of a stream
  * can be requested. Different seeds, and different streams of a seed, are independent. A stream has
  * 2^62 values. Values of two dtypes share random bits: number i of UNIFORM with 64 bits has those
- * of numbers 2i and 2i + 1 with 32; numbers 2m and 2m + 1 of SHUF_BOX_MULLER as SHUF_F64 have those
- * of numbers 4m to 4m + 3 of the others; with mean 0 and std 1 number i of the table method is the
- * same, rounded, with others nearly the same. */
+ * of numbers 2i and 2i + 1 with 32; numbers 2m and 2m + 1 of SHUF_BOX_MULLER or EXPONENTIAL as
+ * SHUF_F64 have those of numbers 4m to 4m + 3 of the others; with mean 0 and std 1 number i of the
+ * table method is the same, rounded, with others nearly the same. Streams of BERNOULLI with two
+ * means share random bits too, and a bit that is 1 for a mean is 1 for every larger mean. */
 typedef struct shuf_numbers {
     shuf_distribution distribution; /* no default */
     uint64_t seed, stream;          /* any */
     const char *key;                /* as in shuf_permutation */
     uint64_t offset, count;         /* count >= 1, no default; offset + count <= 2^62 */
-    double mean;                    /* GAUSS: |mean| <= 2^100; else 0 */
+    /* GAUSS: |mean| <= 2^100; EXPONENTIAL: 2^-100 <= mean <= 2^100; BERNOULLI: 0 <= mean <= 1,
+     * rounded to a multiple of 2^-63; else 0. */
+    double mean;
     /* GAUSS: 2^-100 <= std <= 2^100, no default; with SHUF_F16 also |mean| + 16 std <= 65504; else
      * 0. If std is far below the distance of neighbouring numbers of the dtype, all values are
      * equal, or two neighbours where the mean lies half-way between them. */

@@ -8,6 +8,7 @@
 #include "error.h"
 #include "json.h"
 #include "order_options.h"
+#include "request.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -27,7 +28,9 @@ void shuf__print_line(FILE *to, const char *key, const char *format, ...)
 
 const char *shuf__distribution_text(shuf_distribution distribution)
 {
-    return distribution == SHUF_GAUSS ? "gauss" : distribution == SHUF_UNIFORM ? "uniform" : "-";
+    return shuf__distribution_is_named((int)distribution)
+               ? shuf__distribution_name((unsigned)distribution)
+               : "-";
 }
 
 const char *const shuf__method_names[] = {"table", "box-muller", NULL};
@@ -167,8 +170,10 @@ static void print_distribution(const shuf_numbers *numbers, FILE *to)
     fputs(shuf__distribution_text(numbers->distribution), to);
     if (numbers->method)
         fprintf(to, ", method %s", shuf__method_text(numbers->method));
+    if (shuf__distribution_parameters(numbers->distribution) != SHUF__NO_PARAMETERS)
+        fprintf(to, ", mean %.15g", numbers->mean);
     if (numbers->distribution == SHUF_GAUSS)
-        fprintf(to, ", mean %.15g, std %.15g", numbers->mean, numbers->std);
+        fprintf(to, ", std %.15g", numbers->std);
 }
 
 static void print_numbers_request(const shuf_numbers *numbers, FILE *to)
@@ -194,11 +199,12 @@ static void numbers_to_json(json_t *object, const shuf_numbers *numbers)
 {
     json_t *slice = json_object();
     shuf__json_text(object, "distribution", shuf__distribution_text(numbers->distribution));
-    if (numbers->distribution == SHUF_GAUSS) {
+    if (numbers->distribution == SHUF_GAUSS)
         shuf__json_text(object, "method", shuf__method_text(numbers->method));
+    if (shuf__distribution_parameters(numbers->distribution) != SHUF__NO_PARAMETERS)
         json_object_set_new(object, "mean", json_real(numbers->mean));
+    if (numbers->distribution == SHUF_GAUSS)
         json_object_set_new(object, "std", json_real(numbers->std));
-    }
     shuf__json_seed(object, numbers->key, numbers->seed);
     shuf__json_decimal(object, "stream", numbers->stream);
     shuf__json_integer(slice, "offset", numbers->offset);

@@ -25,7 +25,7 @@ void shuf__describe_request_json(const struct shuf__output_options *options,
 void shuf__describe_request_short(const struct shuf__output_options *options,
                                   const shuf_result *result, FILE *to);
 
-/* "gauss", "uniform"; "-" for an unknown one. */
+/* The name of the distribution; "-" for an unknown one. */
 const char *shuf__distribution_text(shuf_distribution distribution);
 
 /* Indexed by shuf_method; NULL ends the list. */

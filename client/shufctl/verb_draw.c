@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shufctl gauss` and `shufctl uniform`: compute random numbers of a stream.
+ * The verbs that compute random numbers of a stream, one for each distribution.
  */
 #include "verb_draw.h"
 
@@ -10,6 +10,7 @@
 #include "option_parse.h"
 #include "option_values.h"
 #include "order_options.h"
+#include "request.h"
 #include "run_request.h"
 #include "verbs.h"
 
@@ -75,6 +76,45 @@ static const struct argp_option uniform_table[] = {
     {0},
 };
 
+static const struct argp_option exponential_table[] = {
+    COMMON_OPTIONS,
+    {"mean", KEY_MEAN, "M", 0, "The mean (default 1)", 2},
+    {"dtype", KEY_DTYPE, "f64|f32", 0, "The type of the values (default f64)", 2},
+    {"std", KEY_STD, "D", OPTION_HIDDEN, NULL, 2},
+    {"method", KEY_METHOD, "METHOD", OPTION_HIDDEN, NULL, 2},
+    {0},
+};
+
+static const struct argp_option bernoulli_table[] = {
+    COMMON_OPTIONS,
+    {"probability", KEY_MEAN, "P", 0, "The probability of a 1 (default 0.5)", 2},
+    {"dtype", KEY_DTYPE, "u32|u64", 0, "The type of the words: 32 bits (default) or 64", 2},
+    {"std", KEY_STD, "D", OPTION_HIDDEN, NULL, 2},
+    {"method", KEY_METHOD, "METHOD", OPTION_HIDDEN, NULL, 2},
+    {0},
+};
+
+#define NOTES                                                                                    \
+    " Prints a summary, or writes the values with --out."                                        \
+    "\vNumbers may be written 1000000, 1e6, 10M or 64Ki: see shufctl help units. The same "      \
+    "options "                                                                                   \
+    "give the same values on every machine. With --out -, standard output has only the values; " \
+    "--json and --summary then print on standard error.\n"
+
+/* A verb: its options, the defaults of the mean and the deviation, and the text of --help. */
+static const struct draw_verb {
+    const struct argp_option *options;
+    double mean, std;
+    const char *doc;
+} verbs[] = {
+    [SHUF_GAUSS] = {gauss_table, 0, 1, "Computes normally distributed random numbers." NOTES},
+    [SHUF_UNIFORM] = {uniform_table, 0, 0, "Computes uniformly distributed random numbers." NOTES},
+    [SHUF_EXPONENTIAL] = {exponential_table, 1, 0,
+                          "Computes exponentially distributed random numbers." NOTES},
+    [SHUF_BERNOULLI] = {bernoulli_table, 0.5, 0,
+                        "Computes independent random bits, as words of 32 or 64 bits." NOTES},
+};
+
 struct parse {
     shuf_request *request;
     struct shuf__output_options *output;
@@ -104,12 +144,24 @@ static void check_gauss(struct argp_state *state, int key, const shuf_numbers *n
                           shuf__option_name(gauss_table, key));
 }
 
+static void check_mean(struct argp_state *state, const shuf_numbers *numbers)
+{
+    if (numbers->distribution == SHUF_UNIFORM)
+        shuf__option_fail(state, EX_USAGE,
+                          "--mean: uniform numbers have no mean; expected shufctl gauss or "
+                          "shufctl exponential");
+}
+
 static void read_decimal(struct argp_state *state, int key, const char *text,
                          const shuf_numbers *numbers, double *value)
 {
+    const struct argp_option *options = verbs[numbers->distribution].options;
     struct shuf__error error;
-    check_gauss(state, key, numbers);
-    if (shuf__decimal_parse(shuf__option_name(gauss_table, key), text, value, &error))
+    if (key == KEY_MEAN)
+        check_mean(state, numbers);
+    else
+        check_gauss(state, key, numbers);
+    if (shuf__decimal_parse(shuf__option_name(options, key), text, value, &error))
         shuf__option_fail(state, EX_USAGE, "%s", error.text);
 }
 
@@ -148,9 +200,7 @@ static void finish_draw(struct argp_state *state, struct parse *parse)
 
 static void read_dtype_option(struct argp_state *state, const char *text, shuf_numbers *numbers)
 {
-    const bool gauss = numbers->distribution == SHUF_GAUSS;
-    const unsigned set =
-        shuf__dtype_set(gauss ? SHUF_DISTRIBUTION_GAUSS : SHUF_DISTRIBUTION_UNIFORM);
+    const unsigned set = shuf__dtype_set((enum shuf__distribution)numbers->distribution);
     numbers->dtype = shuf__option_dtype(state, "--dtype", text, set);
 }
 
@@ -203,51 +253,43 @@ static error_t parse_draw_option(int key, char *text, struct argp_state *state)
     return 0;
 }
 
-#define NOTES                                                                                    \
-    "\vNumbers may be written 1000000, 1e6, 10M or 64Ki: see shufctl help units. The same "      \
-    "options "                                                                                   \
-    "give the same values on every machine. With --out -, standard output has only the values; " \
-    "--json and --summary then print on standard error.\n"
-
 void shuf__draw_options(int argc, char **argv, shuf_request *request,
                         struct shuf__output_options *options)
 {
     static const struct argp_child children[] = {{&shuf__output_argp, 0, NULL, 4}, {0}};
-    const bool gauss = request->numbers.distribution == SHUF_GAUSS;
+    const struct draw_verb *verb = &verbs[request->numbers.distribution];
     const struct argp argp = {
         .children = children,
-        .options = gauss ? gauss_table : uniform_table,
+        .options = verb->options,
         .parser = parse_draw_option,
         .args_doc = "--count N --seed S",
-        .doc =
-            gauss
-                ? "Computes normally distributed random numbers. Prints a summary, or writes the "
-                  "values with --out." NOTES
-                : "Computes uniformly distributed random numbers. Prints a summary, or writes the "
-                  "values with --out." NOTES,
+        .doc = verb->doc,
     };
     struct parse parse = {.request = request, .output = options};
-    request->numbers.std = gauss;
+    request->numbers.mean = verb->mean;
+    request->numbers.std = verb->std;
     *options = (struct shuf__output_options){0};
     shuf__options_parse(&argp, argc, argv, &parse);
 }
 
 /* ---- the verbs ---- */
 
-static int run_draw(int argc, char **argv, shuf_distribution distribution)
+/* The distribution has the name of the verb, which is the last word of argv[0]. */
+static shuf_distribution distribution_of(const char *program)
 {
-    shuf_request request = {.kind = SHUF_NUMBERS, .numbers = {.distribution = distribution}};
+    const char *const space = strrchr(program, ' '), *const verb = space ? space + 1 : program;
+    int distribution = SHUF_GAUSS;
+    while (!shuf__distribution_is_named(distribution) ||
+           strcmp(shuf__distribution_name((unsigned)distribution), verb) != 0)
+        distribution++;
+    return (shuf_distribution)distribution;
+}
+
+int shuf__verb_draw(int argc, char **argv)
+{
+    shuf_request request = {.kind = SHUF_NUMBERS,
+                            .numbers = {.distribution = distribution_of(argv[0])}};
     struct shuf__output_options options;
     shuf__draw_options(argc, argv, &request, &options);
     return shuf__run_request(&options);
-}
-
-int shuf__verb_gauss(int argc, char **argv)
-{
-    return run_draw(argc, argv, SHUF_GAUSS);
-}
-
-int shuf__verb_uniform(int argc, char **argv)
-{
-    return run_draw(argc, argv, SHUF_UNIFORM);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command lines of `shufctl gauss` and `shufctl uniform`, parsed and checked.
+ * The command lines of the verbs that compute random numbers, parsed and checked.
  */
 #ifndef SHUF__VERB_DRAW_H
 #define SHUF__VERB_DRAW_H

@@ -36,8 +36,11 @@ static struct shuf__measure uniform(int bits, double unit)
 struct shuf__measure shuf__measure_of(const struct shuf__request *request)
 {
     const struct shuf__stream *s = &request->stream;
-    if (shuf__distribution_is_normal(s->distribution))
+    const enum shuf__parameters parameters = shuf__distribution_parameters(s->distribution);
+    if (parameters == SHUF__MEAN_AND_STD)
         return (struct shuf__measure){s->mean, 1 / s->std};
+    if (parameters == SHUF__MEAN)
+        return (struct shuf__measure){s->mean, 1 / s->mean};
     switch (request->dtype) {
     case SHUF_U32:
         return uniform(32, 1);

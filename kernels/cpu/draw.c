@@ -61,12 +61,16 @@ static void run_thread(struct run *run)
 static void make_source(const struct shuf__stream *s, union shuf__source *source)
 {
     const shuf_key key = shuf__stream_key(s);
-    if (s->distribution == SHUF_DISTRIBUTION_GAUSS)
-        source->gauss = shuf_gauss_make_keyed(key, s->stream, s->mean, s->std);
-    else if (s->distribution == SHUF_DISTRIBUTION_BOX_MULLER)
-        source->box_muller = shuf_box_muller_make_keyed(key, s->stream, s->mean, s->std);
-    else
-        source->uniform = shuf_uniform_make_keyed(key, s->stream);
+    switch (s->distribution) {
+#define X(NAME, name, type, value) \
+    case SHUF_DISTRIBUTION_##NAME: \
+        source->name = value;      \
+        break;
+        SHUF__SOURCES(X)
+#undef X
+    default:
+        assert(false);
+    }
 }
 
 bool shuf__cpu_draw(const struct shuf__simd_ops *simd, int threads,

@@ -109,9 +109,7 @@ cudaError_t acquire(Cuda *cuda, shuf__error *error)
     SHUF__STEP(e, "allocating pinned memory", bounce_make(&cuda->bounce));
     SHUF__STEP(e, "allocating pinned memory", make_word(cuda));
     SHUF__STEP(e, "loading the kernels", quick_load());
-    SHUF__STEP(e, "loading the kernels", gauss_load());
-    SHUF__STEP(e, "loading the kernels", uniform_load());
-    SHUF__STEP(e, "loading the kernels", box_muller_load());
+    SHUF__STEP(e, "loading the kernels", stream_load());
     return e;
 }
 
@@ -319,6 +317,7 @@ extern const shuf__backend_ops shuf__cuda_ops = {
     .makes = {true, true, true, true, true}, /* every kind */
     .own = SHUF__MEMORY_CUDA_FD,
     .quick = shuf::tuning::tile,
+    .quick_row = 0,
     .rank_index_limits = &rank_index_limits,
     .open = shuf::cuda_open,
     .close = shuf::cuda_close,

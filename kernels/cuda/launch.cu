@@ -38,19 +38,9 @@ void end(Cuda *cuda)
     cuda->launched = Launched{};
 }
 
-cudaError_t stream_async(const Cuda *cuda, const shuf__request &request, void *out,
-                         const Signal *signal)
+cudaError_t draw(const Cuda *cuda, const shuf__request &request, void *out, const Signal *signal)
 {
-    const shuf__stream &s = request.stream;
-    const shuf_dtype dtype = request.dtype;
-    switch (s.distribution) {
-    case SHUF_DISTRIBUTION_GAUSS:
-        return gauss_async(s, dtype, cuda->sm_count, out, signal, cuda->stream);
-    case SHUF_DISTRIBUTION_BOX_MULLER:
-        return box_muller_async(s, dtype, out, signal, cuda->stream);
-    default:
-        return uniform_async(s, dtype, out, signal, cuda->stream);
-    }
+    return stream_async(request.stream, request.dtype, cuda->sm_count, out, signal, cuda->stream);
 }
 
 /* Launches a quick computation. If the block is host memory, the kernel writes its few values
@@ -70,7 +60,7 @@ shuf_status launch_quick(Cuda *cuda, const shuf__computation *computation, const
     void *const out = to_host ? cuda->bounce.there : block->memory;
     SHUF__STEP(e, "launching a kernel",
                computation->request.kind == SHUF__STREAM
-                   ? stream_async(cuda, computation->request, out, &signal)
+                   ? draw(cuda, computation->request, out, &signal)
                    : quick_async(computation->request.permutation, width_of(*computation), out,
                                  signal, cuda->stream));
     return e == cudaSuccess ? SHUF_OK : error->status;
@@ -152,7 +142,7 @@ cudaError_t compute_async(const Cuda *cuda, const shuf__computation &computation
     if (*cancelled)
         return cudaSuccess;
     if (computation.request.kind == SHUF__STREAM)
-        return stream_async(cuda, computation.request, out, nullptr);
+        return draw(cuda, computation.request, out, nullptr);
     const Layout layout(computation.request, block.kind);
     char *const list = static_cast<char *>(workspace_of(cuda, &computation, layout.bytes));
     return windowed_async(cuda->simd, cuda->threads, computation, out, list + layout.list,

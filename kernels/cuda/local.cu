@@ -137,14 +137,11 @@ shuf_status scratch_bytes(const shuf__request *request, size_t *bytes, shuf__err
 
 cudaError_t draw(const shuf__request &request, int device, void *out, cudaStream_t stream)
 {
-    const shuf__stream &s = request.stream;
     int sm_count = 0;
-    if (s.distribution == SHUF_DISTRIBUTION_BOX_MULLER)
-        return box_muller_async(s, request.dtype, out, nullptr, stream);
-    if (s.distribution == SHUF_DISTRIBUTION_UNIFORM)
-        return uniform_async(s, request.dtype, out, nullptr, stream);
     const cudaError_t e = cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, device);
-    return e == cudaSuccess ? gauss_async(s, request.dtype, sm_count, out, nullptr, stream) : e;
+    return e == cudaSuccess
+               ? stream_async(request.stream, request.dtype, sm_count, out, nullptr, stream)
+               : e;
 }
 
 /* The loops of the host, for the few values that it computes. There are always some without an

@@ -49,6 +49,35 @@ template <int Rounds> struct Words {
     }
 };
 
+/* Does the same as shuf_stream_draw_make(), with precomputed round keys. */
+__device__ __forceinline__ shuf_stream_draw draw_words(const Words<SHUF_GAUSS_ROUNDS> &words,
+                                                       uint64_t index)
+{
+    shuf_stream_draw d;
+    uint32_t c0 = static_cast<uint32_t>(index), c1 = words.high[0];
+    uint32_t c2 = static_cast<uint32_t>(index >> 32), c3 = words.high[1];
+#pragma unroll
+    for (int r = 0; r < SHUF_GAUSS_ROUNDS; r++) {
+        if (r == SHUF_GAUSS_EARLY_ROUNDS) {
+            d.early[0] = c0;
+            d.early[1] = c1;
+            d.early[2] = c2;
+            d.early[3] = c3;
+        }
+        const uint64_t left = uint64_t{SHUF_PHILOX4X32_M0} * c0;
+        const uint64_t right = uint64_t{SHUF_PHILOX4X32_M1} * c2;
+        c0 = static_cast<uint32_t>(right >> 32) ^ c1 ^ words.key[r][0];
+        c1 = static_cast<uint32_t>(right);
+        c2 = static_cast<uint32_t>(left >> 32) ^ c3 ^ words.key[r][1];
+        c3 = static_cast<uint32_t>(left);
+    }
+    d.word[0] = c0;
+    d.word[1] = c1;
+    d.word[2] = c2;
+    d.word[3] = c3;
+    return d;
+}
+
 } // namespace shuf
 
 #endif

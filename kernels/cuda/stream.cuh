@@ -15,17 +15,26 @@ namespace shuf
 
 /* Queues the values, in one launch or two. `out` begins at a multiple of 16 bytes. With a signal
  * there are at most tuning::tile values; a single block computes them and gives the signal. */
-cudaError_t gauss_async(const shuf__stream &s, shuf_dtype dtype, int sm_count, void *out,
-                        const Signal *signal, cudaStream_t stream);
-cudaError_t uniform_async(const shuf__stream &s, shuf_dtype dtype, void *out, const Signal *signal,
-                          cudaStream_t stream);
-cudaError_t box_muller_async(const shuf__stream &s, shuf_dtype dtype, void *out,
-                             const Signal *signal, cudaStream_t stream);
+cudaError_t stream_async(const shuf__stream &s, shuf_dtype dtype, int sm_count, void *out,
+                         const Signal *signal, cudaStream_t stream);
 
 /* Loads the kernels of quick computations of streams. */
-cudaError_t gauss_load();
-cudaError_t uniform_load();
-cudaError_t box_muller_load();
+cudaError_t stream_load();
+
+/* The same for each distribution. X(NAME, name): name_async() and name_load(). */
+#define SHUF__STREAM_KERNELS(X) \
+    X(GAUSS, gauss)             \
+    X(UNIFORM, uniform)         \
+    X(BOX_MULLER, box_muller)   \
+    X(EXPONENTIAL, exponential) \
+    X(BERNOULLI, bernoulli)
+
+#define SHUF__ROW(NAME, name)                                                                  \
+    cudaError_t name##_async(const shuf__stream &s, shuf_dtype dtype, int sm_count, void *out, \
+                             const Signal *signal, cudaStream_t stream);                       \
+    cudaError_t name##_load();
+SHUF__STREAM_KERNELS(SHUF__ROW)
+#undef SHUF__ROW
 
 /* The largest number of partial sums. Each thread block makes one, and the host adds them in
  * order. */

@@ -91,8 +91,7 @@ constexpr int plan_sort_threads = 256, plan_sort_blocks_per_sm = 4, plan_sort_ba
  * streams a thread computes several draws. */
 constexpr int gauss_threads = 256, gauss_wide_threads = 192, gauss_blocks_per_sm = 2;
 constexpr int gauss_quick_threads = 32 * (tile / 1024 + 1); /* a warp for each superblock */
-constexpr int uniform_threads = 256, uniform_draws = 4;
-constexpr int box_muller_threads = 256, box_muller_draws = 4;
+constexpr int draw_threads = 256, draws_of_thread = 4;
 
 /* Shuffles:
  *

@@ -139,7 +139,7 @@ static void add_keys(struct selection *s, uint64_t first, uint64_t count)
     uint64_t word[SHUF__SUPER], key;
     double number[KEYS];
     s->simd->stream(SHUF_DISTRIBUTION_UNIFORM, SHUF_U64)(&s->source, first / KEYS, word);
-    s->simd->exponential(word, number, count);
+    s->simd->exponential_keys(word, number, count);
     for (uint64_t i = 0; i < count; i++) {
         const shuf_weight weight = shuf__weight(s->weights, first + i);
         if (weight.number == 0)

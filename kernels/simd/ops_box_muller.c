@@ -10,67 +10,7 @@
 
 #ifdef __AVX2__
 
-#include "stream_vector.h"
-
-/* ---- Words ---- */
-
-/* The words of LANES neighbouring draws. */
-struct draws {
-    vector word[4], early[4];
-};
-
-static inline void philox_round(vector c[4], uint32_t key0, uint32_t key1)
-{
-    vector left_hi, right_hi;
-    const vector left = product(c[0], all(SHUF_PHILOX4X32_M0), &left_hi);
-    const vector right = product(c[2], all(SHUF_PHILOX4X32_M1), &right_hi);
-    c[0] = VI(xor)(VI(xor)(right_hi, c[1]), all(key0));
-    c[1] = right;
-    c[2] = VI(xor)(VI(xor)(left_hi, c[3]), all(key1));
-    c[3] = left;
-}
-
-/* Makes LANES draws, from draw number `index` on. The upper 32 bits of their numbers must be equal.
- */
-static inline void make_draws(const shuf_stream *s, uint64_t index, struct draws *d)
-{
-    uint32_t key0 = s->key[0], key1 = s->key[1];
-    vector c[4] = {V(add_epi32)(lane_numbers(), all((uint32_t)index)), all(s->high[0]),
-                   all((uint32_t)(index >> 32)), all(s->high[1])};
-    for (int round = 0; round < SHUF_GAUSS_ROUNDS; round++) {
-        if (round == SHUF_GAUSS_EARLY_ROUNDS)
-            memcpy(d->early, c, sizeof c);
-        philox_round(c, key0, key1);
-        key0 += SHUF_PHILOX4X32_WEYL0;
-        key1 += SHUF_PHILOX4X32_WEYL1;
-    }
-    memcpy(d->word, c, sizeof c);
-}
-
-/* ---- Bits ---- */
-
-static inline vector bits_of_doubles(doubles x)
-{
-    vector bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static inline doubles doubles_of_bits(vector bits)
-{
-    doubles x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-static inline vector all_64(uint64_t x)
-{
-#ifdef __AVX512BW__
-    return _mm512_set1_epi64((long long)x);
-#else
-    return _mm256_set1_epi64x((long long)x);
-#endif
-}
+#include "log_vector.h"
 
 /* `yes` in the lanes where the top bit of `by` is set, else `no`. */
 static inline floats chosen_32(vector by, floats yes, floats no)
@@ -80,42 +20,6 @@ static inline floats chosen_32(vector by, floats yes, floats no)
 #else
     return _mm256_blendv_ps(no, yes, floats_of_bits(by));
 #endif
-}
-
-static inline doubles chosen_64(vector by, doubles yes, doubles no)
-{
-#ifdef __AVX512BW__
-    return _mm512_mask_blend_pd(_mm512_movepi64_mask(by), no, yes);
-#else
-    return _mm256_blendv_pd(no, yes, doubles_of_bits(by));
-#endif
-}
-
-/* Converts integers below 2^63 to doubles, rounded. */
-static inline doubles doubles_of_wide(vector x)
-{
-#ifdef __AVX512BW__
-    return _mm512_cvtepi64_pd(x);
-#else
-    const vector two_84 = all_64(0x4530000000000000), two_52 = all_64(0x4330000000000000);
-    const vector high = VI(or)(V(srli_epi64)(x, 32), two_84);
-    const vector low = _mm256_blend_epi32(two_52, x, 0x55);
-    return V(add_pd)(V(sub_pd)(doubles_of_bits(high), V(set1_pd)(0x1p84 + 0x1p52)),
-                     doubles_of_bits(low));
-#endif
-}
-
-/* The 64-bit words high << 32 | low, for the lower (0) or upper (1) half of the lanes. */
-static inline vector joined(vector high, vector low, int half)
-{
-#ifdef __AVX512BW__
-    const __m256i h = half ? _mm512_extracti64x4_epi64(high, 1) : _mm512_castsi512_si256(high);
-    const __m256i l = half ? _mm512_extracti64x4_epi64(low, 1) : _mm512_castsi512_si256(low);
-#else
-    const __m128i h = half ? _mm256_extracti128_si256(high, 1) : _mm256_castsi256_si128(high);
-    const __m128i l = half ? _mm256_extracti128_si256(low, 1) : _mm256_castsi256_si128(low);
-#endif
-    return VI(or)(V(slli_epi64)(V(cvtepu32_epi64)(h), 32), V(cvtepu32_epi64)(l));
 }
 
 /* ---- Floats ---- */
@@ -245,39 +149,6 @@ DRAW_HALVES(bf16)
 
 /* ---- Doubles ---- */
 
-static const uint64_t sign_64 = UINT64_C(1) << 63;
-
-static inline doubles log_64(doubles a)
-{
-    static const double c[] = {SHUF_BOX_MULLER_LOG_F64};
-    const doubles b = V(mul_pd)(a, a);
-    doubles odd = V(set1_pd)(c[21]), even = V(set1_pd)(c[20]);
-    for (int i = 19; i > 1; i -= 2) {
-        odd = V(fmadd_pd)(b, odd, V(set1_pd)(c[i]));
-        even = V(fmadd_pd)(b, even, V(set1_pd)(c[i - 1]));
-    }
-    odd = V(fmadd_pd)(b, odd, V(set1_pd)(c[1]));
-    return V(fmadd_pd)(a, V(fmadd_pd)(a, even, odd), V(set1_pd)(c[0]));
-}
-
-static inline doubles radius_64(vector high, vector low)
-{
-    const vector rest = all_64(~sign_64), two_52 = all_64(0x4330000000000000);
-    const doubles h = doubles_of_wide(VI(and)(high, rest));
-    const doubles l = doubles_of_wide(VI(or)(VI(and)(low, rest), all_64(1)));
-    const doubles x = V(fmadd_pd)(l, V(set1_pd)(0x1p-63), h);
-    const vector octaves = V(sub_epi64)(all_64(1086), V(srli_epi64)(bits_of_doubles(x), 52));
-    const vector scale = V(slli_epi64)(V(add_epi64)(octaves, all_64(959)), 52);
-    const doubles k =
-        chosen_64(high, V(set1_pd)(0.0),
-                  V(sub_pd)(doubles_of_bits(VI(or)(octaves, two_52)), V(set1_pd)(0x1p52)));
-    const doubles near_1 = V(mul_pd)(x, V(set1_pd)(0x1p-64));
-    const doubles a =
-        chosen_64(high, near_1, V(fnmadd_pd)(x, doubles_of_bits(scale), V(set1_pd)(1.0)));
-    return V(sqrt_pd)(
-        V(fmadd_pd)(a, log_64(a), V(mul_pd)(k, V(set1_pd)(SHUF_BOX_MULLER_OCTAVE_F64))));
-}
-
 static inline void angle_64(vector high, vector low, vector swap, doubles to[2])
 {
     static const double s[] = {SHUF_BOX_MULLER_SIN_F64}, c[] = {SHUF_BOX_MULLER_COS_F64};
@@ -301,7 +172,7 @@ static inline void angle_64(vector high, vector low, vector swap, doubles to[2])
 static inline void put_f64(const shuf_box_muller *b, const struct draws *d, int half, double *out)
 {
     const vector swap = joined(d->early[0], d->early[1], half);
-    const doubles radius = radius_64(joined(d->word[0], d->word[1], half), swap);
+    const doubles radius = V(sqrt_pd)(square_64(joined(d->word[0], d->word[1], half), swap));
     const doubles std = V(set1_pd)(b->std), mean = V(set1_pd)(b->mean);
     doubles z[2];
     angle_64(joined(d->word[2], d->word[3], half), joined(d->early[2], d->early[3], half), swap, z);

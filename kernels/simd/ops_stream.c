@@ -15,44 +15,6 @@
 
 #ifdef __AVX2__
 
-/* ---- Words ---- */
-
-/* The state of Philox: four words in each lane, and the keys of the next round. */
-struct state {
-    vector c[4];
-    uint32_t key[2];
-};
-
-/* The state for words 4 * index to 4 * index + 3, with index = high << 32 | low. Lanes differ only
- * in `low`. */
-static inline struct state uniform_of(const shuf_stream *s, vector low, uint32_t high)
-{
-    return (struct state){{low, all(high), all(s->high[0]), all(s->high[1])},
-                          {s->key[0], s->key[1]}};
-}
-
-/* The state of shuf_stream_draw_make() before the first round. */
-static inline struct state normal_of(const shuf_stream *s, vector low, uint32_t high)
-{
-    return (struct state){{low, all(s->high[0]), all(high), all(s->high[1])},
-                          {s->key[0], s->key[1]}};
-}
-
-static inline void rounds(struct state *s, int count)
-{
-    const vector m0 = all(SHUF_PHILOX4X32_M0), m1 = all(SHUF_PHILOX4X32_M1);
-    for (int round = 0; round < count; round++) {
-        vector left_hi, right_hi;
-        const vector left = product(s->c[0], m0, &left_hi), right = product(s->c[2], m1, &right_hi);
-        s->c[0] = VI(xor)(VI(xor)(right_hi, s->c[1]), all(s->key[0]));
-        s->c[1] = right;
-        s->c[2] = VI(xor)(VI(xor)(left_hi, s->c[3]), all(s->key[1]));
-        s->c[3] = left;
-        s->key[0] += SHUF_PHILOX4X32_WEYL0;
-        s->key[1] += SHUF_PHILOX4X32_WEYL1;
-    }
-}
-
 /* ---- Gauss ---- */
 
 /* LANES neighbouring blocks, from block number `number` on. */
@@ -361,18 +323,30 @@ static void uniform_f64(const union shuf__source *source, uint64_t super, void *
         ((double *)out)[i] = shuf_uniform_f64_of(word[i]);
 }
 
+shuf__draw *SHUF__SIMD_NAME(shuf__gauss)(shuf_dtype dtype)
+{
+    static shuf__draw *const table[SHUF__DTYPES] = {[SHUF_F64] = gauss_f64,
+                                                    [SHUF_F32] = gauss_f32,
+                                                    [SHUF_F16] = gauss_f16,
+                                                    [SHUF_BF16] = gauss_bf16};
+    return table[dtype];
+}
+
+shuf__draw *SHUF__SIMD_NAME(shuf__uniform)(shuf_dtype dtype)
+{
+    static shuf__draw *const table[SHUF__DTYPES] = {[SHUF_U32] = uniform_u32,
+                                                    [SHUF_U64] = uniform_u64,
+                                                    [SHUF_F32] = uniform_f32,
+                                                    [SHUF_F64] = uniform_f64};
+    return table[dtype];
+}
+
 shuf__draw *SHUF__SIMD_NAME(shuf__stream)(enum shuf__distribution distribution, shuf_dtype dtype)
 {
-    static shuf__draw *const table[SHUF_DISTRIBUTION_COUNT][SHUF__DTYPES] = {
-        [SHUF_DISTRIBUTION_GAUSS] = {[SHUF_F64] = gauss_f64,
-                                     [SHUF_F32] = gauss_f32,
-                                     [SHUF_F16] = gauss_f16,
-                                     [SHUF_BF16] = gauss_bf16},
-        [SHUF_DISTRIBUTION_UNIFORM] = {[SHUF_U32] = uniform_u32,
-                                       [SHUF_U64] = uniform_u64,
-                                       [SHUF_F32] = uniform_f32,
-                                       [SHUF_F64] = uniform_f64},
+    static shuf__draw *(*const table[SHUF_DISTRIBUTION_COUNT])(shuf_dtype dtype) = {
+#define X(NAME, name, type, value) [SHUF_DISTRIBUTION_##NAME] = SHUF__SIMD_NAME(shuf__##name),
+        SHUF__SOURCES(X)
+#undef X
     };
-    return distribution == SHUF_DISTRIBUTION_BOX_MULLER ? SHUF__SIMD_NAME(shuf__box_muller)(dtype)
-                                                        : table[distribution][dtype];
+    return table[distribution](dtype);
 }

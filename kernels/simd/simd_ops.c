@@ -366,7 +366,7 @@ extern const struct shuf__simd_ops SHUF__SIMD_NAME(shuf__simd_ops);
 const struct shuf__simd_ops SHUF__SIMD_NAME(shuf__simd_ops) = {
     .name = TEXT(SHUF_SIMD),
     .stream = SHUF__SIMD_NAME(shuf__stream),
-    .exponential = SHUF__SIMD_NAME(shuf__exponential),
+    .exponential_keys = SHUF__SIMD_NAME(shuf__exponential_keys),
     .narrow = {[SHUF_ALGORITHM_PRIMEFOLD] = SHUF__SIMD_NAME(shuf__primefold_narrow),
                [SHUF_ALGORITHM_PHILOX24] = philox24_narrow,
                [SHUF_ALGORITHM_LCG] = lcg_narrow},

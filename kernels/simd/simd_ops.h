@@ -13,8 +13,10 @@
 #include "dtype.h"
 #include "error.h"
 #include "shuf/algorithm.h"
+#include "shuf/bernoulli.h"
 #include "shuf/box_muller.h"
 #include "shuf/distribution.h"
+#include "shuf/exponential.h"
 #include "shuf/gauss.h"
 #include "shuf/lcg.h"
 #include "shuf/philox24.h"
@@ -35,11 +37,22 @@ union shuf__bijection {
     shuf_lcg lcg;
 };
 
+/* X(NAME, name, type, value): for each distribution, the type of its parameters, and their value
+ * for a stream `s` (request.h) of the key `key`. Its loops are in a file ops_*.c. */
+#define SHUF__SOURCES(X)                                                                \
+    X(GAUSS, gauss, shuf_gauss, shuf_gauss_make_keyed(key, s->stream, s->mean, s->std)) \
+    X(UNIFORM, uniform, shuf_stream, shuf_uniform_make_keyed(key, s->stream))           \
+    X(BOX_MULLER, box_muller, shuf_box_muller,                                          \
+      shuf_box_muller_make_keyed(key, s->stream, s->mean, s->std))                      \
+    X(EXPONENTIAL, exponential, shuf_exponential,                                       \
+      shuf_exponential_make_keyed(key, s->stream, s->mean))                             \
+    X(BERNOULLI, bernoulli, shuf_bernoulli, shuf_bernoulli_make_keyed(key, s->stream, s->mean))
+
 /* The parameters of a stream. */
 union shuf__source {
-    shuf_gauss gauss;
-    shuf_stream uniform;
-    shuf_box_muller box_muller;
+#define SHUF__ROW(NAME, name, type, value) type name;
+    SHUF__SOURCES(SHUF__ROW)
+#undef SHUF__ROW
 };
 
 /* A window of a windowed order. Its record number x, or x + gap from gap_at on, is in the chunk
@@ -70,12 +83,12 @@ enum { SHUF__SUPER = SHUF_GAUSS_SUPER };
 struct shuf__simd_ops {
     const char *name;
 
-    /* The loop for a distribution and a type. NULL if the distribution does not have the type. */
+    /* The loop for a distribution and one of its types. */
     shuf__draw *(*stream)(enum shuf__distribution distribution, shuf_dtype dtype);
 
     /* out[i] = -2 ln u, for the u that words[2 * i] and words[2 * i + 1] give (shuf/box_muller.h).
      */
-    void (*exponential)(const uint64_t *words, double *out, size_t count);
+    void (*exponential_keys)(const uint64_t *words, double *out, size_t count);
 
     /* A loop for each algorithm: out[i] = f((x0 + i * step) mod 2^B) for i < count. The loop of
      * primefold takes positions x0 + i * step, all below n. */
@@ -122,9 +135,12 @@ extern "C"
 
 #ifdef SHUF_SIMD
 /* Functions of ops_*.c for the table. */
-void SHUF__SIMD_NAME(shuf__exponential)(const uint64_t *words, double *out, size_t count);
+void SHUF__SIMD_NAME(shuf__exponential_keys)(const uint64_t *words, double *out, size_t count);
 shuf__draw *SHUF__SIMD_NAME(shuf__stream)(enum shuf__distribution distribution, shuf_dtype dtype);
-shuf__draw *SHUF__SIMD_NAME(shuf__box_muller)(shuf_dtype dtype);
+#define SHUF__ROW(NAME, name, type, value) \
+    shuf__draw *SHUF__SIMD_NAME(shuf__##name)(shuf_dtype dtype);
+SHUF__SOURCES(SHUF__ROW)
+#undef SHUF__ROW
 void SHUF__SIMD_NAME(shuf__records_narrow)(const struct shuf__window_map *map,
                                            const uint32_t *moves, const uint32_t *in, uint32_t *out,
                                            size_t count);

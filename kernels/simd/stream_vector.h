@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The operations of the streams' loops on vectors of 32-bit words, for AVX2 and AVX-512.
- * ops_stream.c has the loops. Each lane belongs to one block of values. In a stream the blocks take
- * turns in pairs of values, so a store interleaves the lanes of two vectors.
+ * The operations of the streams' loops on vectors of 32-bit words, for AVX2 and AVX-512, and the
+ * random words of streams. ops_stream.c, ops_box_muller.c, ops_exponential.c and ops_bernoulli.c
+ * have the loops. Each lane belongs to one block of Gaussian values, or to one draw. In a Gaussian
+ * stream the blocks take turns in pairs of values, so a store interleaves the lanes of two vectors.
  */
 #ifndef SHUF__SIMD_STREAM_VECTOR_H
 #define SHUF__SIMD_STREAM_VECTOR_H
 
+#include "shuf/stream.h"
+
 #include <immintrin.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -79,6 +83,17 @@ static inline void store_pairs_32(float *out, floats a, floats b)
                                            31);
     _mm512_storeu_ps(out, _mm512_permutex2var_ps(a, low, b));
     _mm512_storeu_ps(out + 16, _mm512_permutex2var_ps(a, high, b));
+}
+
+static inline floats floats_of_doubles(doubles low, doubles high)
+{
+    return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high),
+                              1);
+}
+
+static inline bool is_zero(vector x)
+{
+    return _mm512_test_epi32_mask(x, x) == 0;
 }
 
 /* Rounds to binary16, into the lower half of each lane. */
@@ -173,6 +188,16 @@ static inline void store_pairs_32(float *out, floats a, floats b)
     _mm256_storeu_ps(out + 8, _mm256_permute2f128_ps(even, odd, 0x31));
 }
 
+static inline floats floats_of_doubles(doubles low, doubles high)
+{
+    return _mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low));
+}
+
+static inline bool is_zero(vector x)
+{
+    return _mm256_testz_si256(x, x);
+}
+
 static inline vector halves_of(floats x)
 {
     return _mm256_cvtepu16_epi32(_mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
@@ -227,6 +252,61 @@ static inline floats floats_of_bits(vector bits)
     floats x;
     memcpy(&x, &bits, sizeof x);
     return x;
+}
+
+/* ---- Words ---- */
+
+/* The state of Philox: four words in each lane, and the keys of the next round. */
+struct state {
+    vector c[4];
+    uint32_t key[2];
+};
+
+/* The state for words 4 * index to 4 * index + 3, with index = high << 32 | low. Lanes differ only
+ * in `low`. */
+static inline struct state uniform_of(const shuf_stream *s, vector low, uint32_t high)
+{
+    return (struct state){{low, all(high), all(s->high[0]), all(s->high[1])},
+                          {s->key[0], s->key[1]}};
+}
+
+/* The state of shuf_stream_draw_make() before the first round. */
+static inline struct state normal_of(const shuf_stream *s, vector low, uint32_t high)
+{
+    return (struct state){{low, all(s->high[0]), all(high), all(s->high[1])},
+                          {s->key[0], s->key[1]}};
+}
+
+static inline void rounds(struct state *s, int count)
+{
+    const vector m0 = all(SHUF_PHILOX4X32_M0), m1 = all(SHUF_PHILOX4X32_M1);
+    for (int round = 0; round < count; round++) {
+        vector left_hi, right_hi;
+        const vector left = product(s->c[0], m0, &left_hi), right = product(s->c[2], m1, &right_hi);
+        s->c[0] = VI(xor)(VI(xor)(right_hi, s->c[1]), all(s->key[0]));
+        s->c[1] = right;
+        s->c[2] = VI(xor)(VI(xor)(left_hi, s->c[3]), all(s->key[1]));
+        s->c[3] = left;
+        s->key[0] += SHUF_PHILOX4X32_WEYL0;
+        s->key[1] += SHUF_PHILOX4X32_WEYL1;
+    }
+}
+
+/* The words of LANES neighbouring draws (shuf_stream_draw_make()). */
+struct draws {
+    vector word[4], early[4];
+};
+
+/* Makes LANES draws, from draw number `index` on. The upper 32 bits of their numbers must be equal.
+ */
+static inline void make_draws(const shuf_stream *s, uint64_t index, struct draws *d)
+{
+    struct state state =
+        normal_of(s, V(add_epi32)(lane_numbers(), all((uint32_t)index)), (uint32_t)(index >> 32));
+    rounds(&state, SHUF_GAUSS_EARLY_ROUNDS);
+    memcpy(d->early, state.c, sizeof state.c);
+    rounds(&state, SHUF_GAUSS_ROUNDS - SHUF_GAUSS_EARLY_ROUNDS);
+    memcpy(d->word, state.c, sizeof state.c);
 }
 
 #endif

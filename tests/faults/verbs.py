@@ -17,6 +17,8 @@ VERBS = {
     "permute-text": ["permute", "--n", "10", "--seed", "7", "--out", "-", "--format", "text"],
     "gauss": ["gauss", "--count", "1000", "--seed", "7", *RAW],
     "uniform": ["uniform", "--count", "1000", "--seed", "7", "--out", "out", "--format", "npy"],
+    "exponential": ["exponential", "--count", "1000", "--seed", "7", *RAW],
+    "bernoulli": ["bernoulli", "--count", "1000", "--seed", "7", *RAW],
     "summary": ["uniform", "--count", "1000", "--seed", "7", "--json"],
     "index": ["index", "--n", "1000", "--seed", "7", "--at", "1,5,999", "--out", "out", "--format", "text"],
     "chunks": ["permute", *CHUNKS, *RAW],

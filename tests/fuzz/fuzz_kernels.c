@@ -243,17 +243,18 @@ static void stream(struct fuzz_bytes *bytes)
     struct shuf__request request = {.kind = SHUF__STREAM};
     struct shuf__error error = {0};
     struct shuf__stream *s = &request.stream;
-    s->distribution = (enum shuf__distribution)(1 + fuzz_u8(bytes) % 3);
+    s->distribution = (enum shuf__distribution)(1 + fuzz_u8(bytes) % (SHUF_DISTRIBUTION_COUNT - 1));
     request.dtype = (shuf_dtype)(fuzz_u8(bytes) % SHUF__DTYPES);
     s->seed = fuzz_number(bytes, UINT64_MAX);
     s->stream = fuzz_number(bytes, UINT64_MAX);
     s->count = 1 + fuzz_number(bytes, VALUES - 1);
     s->offset = fuzz_number(bytes, SHUF__N_MAX - s->count);
     const bool is_plain = fuzz_u8(bytes) % 2;
-    if (s->distribution != SHUF_DISTRIBUTION_UNIFORM) {
-        s->mean = is_plain ? 0 : take_double(bytes);
-        s->std = is_plain ? 1 : take_double(bytes);
-    }
+    draw_parameters(s->distribution, 1, &s->mean, &s->std);
+    if (!is_plain && shuf__distribution_parameters(s->distribution) != SHUF__NO_PARAMETERS)
+        s->mean = take_double(bytes);
+    if (!is_plain && shuf__distribution_is_normal(s->distribution))
+        s->std = take_double(bytes);
     if (shuf__stream_make(&request, &error) == SHUF_OK)
         check_result(&request);
 }

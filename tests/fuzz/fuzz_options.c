@@ -131,6 +131,16 @@ static void uniform(int argc, char **argv)
     draw(argc, argv, SHUF_UNIFORM);
 }
 
+static void exponential(int argc, char **argv)
+{
+    draw(argc, argv, SHUF_EXPONENTIAL);
+}
+
+static void bernoulli(int argc, char **argv)
+{
+    draw(argc, argv, SHUF_BERNOULLI);
+}
+
 static struct shuf__index_options index_options;
 
 static void look_up(int argc, char **argv)
@@ -169,8 +179,9 @@ static void shuffle(int argc, char **argv)
 static const struct {
     const char *name;
     void (*run)(int argc, char **argv);
-} verbs[] = {{"permute", permute}, {"index", look_up}, {"gauss", gauss},
-             {"uniform", uniform}, {"mix", mix},       {"shuffle", shuffle}};
+} verbs[] = {{"permute", permute}, {"index", look_up},           {"gauss", gauss},
+             {"uniform", uniform}, {"exponential", exponential}, {"bernoulli", bernoulli},
+             {"mix", mix},         {"shuffle", shuffle}};
 
 /* ---- The target ------------------------------------------------------------------ */
 

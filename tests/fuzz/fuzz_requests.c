@@ -33,8 +33,11 @@ static void check_stream(const struct shuf__stream *s)
     fuzz_require(isfinite(s->mean) && isfinite(s->std));
     fuzz_require(s->distribution != SHUF_DISTRIBUTION_NONE);
     fuzz_require(s->mean != 0 || !signbit(s->mean));
-    fuzz_require(s->distribution == SHUF_DISTRIBUTION_UNIFORM ? s->mean == 0 && s->std == 0
-                                                              : s->std > 0);
+    const enum shuf__parameters parameters = shuf__distribution_parameters(s->distribution);
+    fuzz_require(parameters == SHUF__MEAN_AND_STD ? s->std > 0 : s->std == 0);
+    fuzz_require(parameters != SHUF__NO_PARAMETERS || s->mean == 0);
+    fuzz_require(parameters != SHUF__MEAN || s->mean > 0);
+    fuzz_require(parameters != SHUF__PROBABILITY || (s->mean >= 0 && s->mean <= 1));
 }
 
 static void check_shape(const struct shuf__request *request)

@@ -4,7 +4,9 @@
  */
 #include "draws.h"
 
+#include "shuf/bernoulli.h"
 #include "shuf/box_muller.h"
+#include "shuf/exponential.h"
 #include "shuf/gauss.h"
 #include "shuf/uniform.h"
 
@@ -62,6 +64,20 @@ static uint64_t uniform_bits(const struct draw *draw)
     }
 }
 
+static uint64_t exponential_bits(const struct draw *draw)
+{
+    const shuf_exponential e = shuf_exponential_make(draw->seed, draw->stream, draw->mean);
+    return draw->dtype == SHUF_F64 ? bits_of_double(shuf_exponential_f64(&e, draw->index))
+                                   : shuf__float_bits(shuf_exponential_f32(&e, draw->index));
+}
+
+static uint64_t bernoulli_bits(const struct draw *draw)
+{
+    const shuf_bernoulli b = shuf_bernoulli_make(draw->seed, draw->stream, draw->mean);
+    return draw->dtype == SHUF_U64 ? shuf_bernoulli_u64(&b, draw->index)
+                                   : shuf_bernoulli_u32(&b, draw->index);
+}
+
 uint64_t draw_bits(const struct draw *draw)
 {
     switch (draw->distribution) {
@@ -69,9 +85,20 @@ uint64_t draw_bits(const struct draw *draw)
         return gauss_bits(draw);
     case SHUF_DISTRIBUTION_BOX_MULLER:
         return box_muller_bits(draw);
+    case SHUF_DISTRIBUTION_EXPONENTIAL:
+        return exponential_bits(draw);
+    case SHUF_DISTRIBUTION_BERNOULLI:
+        return bernoulli_bits(draw);
     default:
         return uniform_bits(draw);
     }
+}
+
+void draw_parameters(unsigned distribution, double mean, double *of_mean, double *of_std)
+{
+    const enum shuf__parameters parameters = shuf__distribution_parameters(distribution);
+    *of_mean = parameters == SHUF__NO_PARAMETERS ? 0 : parameters == SHUF__PROBABILITY ? 0.3 : mean;
+    *of_std = parameters == SHUF__MEAN_AND_STD;
 }
 
 double draw_value(shuf_dtype dtype, uint64_t bits)
@@ -103,7 +130,7 @@ unsigned draw_width(shuf_dtype dtype)
 enum shuf__distribution draw_distribution(const char *name)
 {
     static const char *const names[] = {"",
-#define X(name, text, description) text,
+#define X(name, number, text, parameters, types) [number] = text,
                                         SHUF_DISTRIBUTION_MAP(X)
 #undef X
     };

@@ -25,6 +25,9 @@ double draw_value(shuf_dtype dtype, uint64_t bits);
 
 unsigned draw_width(shuf_dtype dtype);
 
+/* Parameters that the distribution allows: a mean of `mean` or, of a Bernoulli stream, 0.3. */
+void draw_parameters(unsigned distribution, double mean, double *of_mean, double *of_std);
+
 /* 0 if there is no such name. */
 enum shuf__distribution draw_distribution(const char *name);
 

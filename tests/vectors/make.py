@@ -439,7 +439,7 @@ def philox4x32(counter, key, rounds):
 
 def stream_words(seed, stream, block, index, rounds):
     """Words 4 * index to 4 * index + 3 of a stream. `block`: 1 for uniform streams, 0 and 2 for normal ones, 5 and 6
-    for weighted draws and samples."""
+    for weighted draws and samples, 7 for exponential streams."""
     k0, k1, k2, k3 = (key_word(seed, stream, 4, 8 * block + i) for i in range(4))
     low, high = index & M32, index >> 32
     counter = (low, high, k2, k3) if block in (1, 5, 6) else (low, k2, high, k3)
@@ -671,6 +671,41 @@ def uniform_bits(seed, stream, dtype, i):
     if dtype == "f64":
         return number_bits(fractions.Fraction(word >> 11, 1 << 53), "f64")
     return word
+
+
+class Exponential:
+    def __init__(self, seed, stream, mean, dtype):
+        self.key, self.dtype = (seed, stream), dtype
+        self.half = fractions.Fraction(mean) / 2
+        self.log = BoxMuller(0, 0, 0, 1, "f64")
+
+    def bits(self, i):
+        each = 2 if self.dtype == "f64" else 4
+        word, early = (stream_words(*self.key, 7, i // each, r) for r in (DRAW_ROUNDS, DRAW_EARLY_ROUNDS))
+        j = i % each
+        if self.dtype == "f64":
+            high, low = (w[2 * j] << 32 | w[2 * j + 1] for w in (word, early))
+        else:
+            high, low = word[j] << 32 | early[j], 0
+        y = rounded(self.log.square(high, low) * self.half, "f64")
+        return number_bits(rounded(y, self.dtype), self.dtype)
+
+
+class Bernoulli:
+    def __init__(self, seed, stream, mean, dtype):
+        self.key, self.size = (seed, stream), int(dtype[1:])
+        self.threshold = round(fractions.Fraction(mean) * 2**63)
+
+    def word(self, i):
+        """The bits 32 i to 32 i + 31."""
+        k0, k1, k2, k3 = (key_word(*self.key, 4, 64 + j) for j in range(4))
+        low, high = i // 4 & M32, i // 4 >> 32
+        digits = [philox4x32((low, high, k2 ^ j, k3), (k0, k1), 10)[i % 4] for j in range(63)]
+        fractions_of_bits = [sum((w >> bit & 1) << 62 - j for j, w in enumerate(digits)) for bit in range(32)]
+        return sum((f < self.threshold) << bit for bit, f in enumerate(fractions_of_bits))
+
+    def bits(self, i):
+        return self.word(i) if self.size == 32 else self.word(2 * i + 1) << 32 | self.word(2 * i)
 
 
 # ---- Weighted draws --------------------------------------------------------------
@@ -908,6 +943,10 @@ PARTS = [
 ]  # fmt: skip
 
 
+# Each bit of a Bernoulli stream is slow here.
+PARTS_OF_DRAWS = [(0, 1), (0, 70), (1021, 5), ((1 << 34) - 3, 7), ((1 << 40) + 12345, 9), ((1 << 62) - 5, 5)]
+
+
 def stream_row(law, dtype, key, normal, part, bits):
     values = [bits(i) for i in range(part[0], part[0] + part[1])]
     plain = sum(fingerprint_term(v, i) for i, v in enumerate(values)) & M64
@@ -918,7 +957,7 @@ def stream_row(law, dtype, key, normal, part, bits):
 def stream_table():
     yield NOTE + (
         "# Streams. Columns: distribution (box-muller: the method of gauss), dtype, seed, stream, mean,\n"
-        "# std (0 1 for uniform), offset, count, the fingerprint of the bits of these values, and the\n"
+        "# std (0 1 for uniform; 0 if there is none), offset, count, the fingerprint of the bits of these values, and the\n"
         "# bits of the first 8."
     )
     for dtype in ("f64", "f32", "f16", "bf16"):
@@ -942,6 +981,16 @@ def stream_table():
                     "uniform", dtype, key, ("0", "1"), part,
                     lambda i: uniform_bits(*key, dtype, i),
                 )  # fmt: skip
+    for law, make, dtypes, means in (
+        ("exponential", Exponential, ("f64", "f32"), ("1", "0.001", "1e29")),
+        ("bernoulli", Bernoulli, ("u32", "u64"), ("0.5", "0.1", "1e-18", "1")),
+    ):
+        for dtype in dtypes:
+            for key in STREAMS:
+                for mean in means:
+                    bits = make(*key, float(mean), dtype).bits
+                    for part in PARTS_OF_DRAWS if law == "bernoulli" else PARTS:
+                        yield stream_row(law, dtype, key, (mean, "0"), part, bits)
 
 
 NAMED_KEYS = ["000102030405060708090a0b0c0d0e0f", "b7e151628aed2a6abf7158809cf4f3c7"]
@@ -980,12 +1029,16 @@ def named_stream_rows(digits, key):
     ]
     for dtype in ("u32", "u64", "f32", "f64"):
         sources.append(("uniform", dtype, lambda i, dtype=dtype: uniform_bits(key, 9, dtype, i)))
+    sources += [("exponential", dtype, Exponential(key, 9, 3.0, dtype).bits) for dtype in ("f64", "f32")]
+    sources += [("bernoulli", dtype, Bernoulli(key, 9, 0.1, dtype).bits) for dtype in ("u32", "u64")]
     for law, dtype, bits in sources:
         for offset, count in ((0, 1100), ((1 << 40) + 12345, 70)):
+            count = 70 if law == "bernoulli" else count
             values = [bits(i) for i in range(offset, offset + count)]
             plain = sum(fingerprint_term(v, i) for i, v in enumerate(values)) & M64
-            std = "0" if law == "uniform" else "1"
-            yield f"stream {digits} {law} {dtype} 9 0 {std} {offset} {count} {plain:#018x}"
+            mean = {"exponential": "3", "bernoulli": "0.1"}.get(law, "0")
+            std = "1" if law in ("gauss", "box-muller") else "0"
+            yield f"stream {digits} {law} {dtype} 9 {mean} {std} {offset} {count} {plain:#018x}"
 
 
 def special_words(size):

@@ -32,9 +32,14 @@ class Numbers(NamedTuple):
     fingerprint: str
     values: list
 
-    @property
-    def method(self):
-        return "box-muller" if self.distribution == "box-muller" else "table"
+    def draw(self, normal, uniform, exponential, bits, **place):
+        """The call of the row's function with its parameters and the place of its values."""
+        if self.distribution == "uniform":
+            return uniform(**place)
+        if self.distribution in ("exponential", "bernoulli"):
+            return (exponential if self.distribution == "exponential" else bits)(self.mean, **place)
+        method = "box-muller" if self.distribution == "box-muller" else "table"
+        return normal(self.mean, self.std, method=method, **place)
 
 
 def _rows(name):

@@ -6,6 +6,7 @@ import ctypes
 import decimal
 import errno
 import fcntl
+import functools
 import gc
 import importlib.util
 import itertools
@@ -387,6 +388,13 @@ def test_places_end_with_the_stream(client):
 
 TYPES = [("uniform", name) for name in (None, "f64", "f32", "u32", "u64")]
 TYPES += [(method, name) for method in ("table", "box-muller") for name in (None, "f64", "f32", "f16", "bf16")]
+TYPES += [("exponential", name) for name in (None, "f64", "f32")] + [("bits", name) for name in ("u32", "u64")]
+
+
+def drawing(client, law):
+    """The call of a client that draws numbers of a law."""
+    is_normal = law in ("table", "box-muller")
+    return functools.partial(client.normal, method=law) if is_normal else getattr(client, law)
 
 
 def random_bits(method, dtype, number):
@@ -395,7 +403,7 @@ def random_bits(method, dtype, number):
     if method == "table":
         return {number}
     wide = dtype in (None, "f64", "u64")
-    if method == "uniform":
+    if method in ("uniform", "exponential", "bits"):
         return {2 * number, 2 * number + 1} if wide else {number}
     pair, side = divmod(number, 2)
     return {(2 * pair, side), (2 * pair + 1, side)} if wide else {(pair, side)}
@@ -409,11 +417,10 @@ CALLS = st.lists(st.tuples(st.sampled_from(TYPES), st.integers(0, 9)), min_size=
 def test_no_two_numbers_of_a_stream_share_bits(client, calls):
     stream, used, pairs = shufd.Stream(7), set(), {}
     for (method, dtype), count in calls:
-        law = {} if method == "uniform" else {"method": method}
-        draw = client.uniform if method == "uniform" else client.normal
-        offset = stream._take(shufd.random.kind_of(_dtype.NUMBERS.get(dtype, 0), **law), 0, lambda offset: offset)
-        values = draw(size=count, generator=stream, dtype=dtype, **law)
-        assert values.tobytes() == draw(size=count, seed=7, offset=offset, dtype=dtype, **law).tobytes()
+        draw = drawing(client, method)
+        offset = stream._take(shufd.random.kind_of(method, _dtype.NUMBERS.get(dtype, 0)), 0, lambda offset: offset)
+        values = draw(size=count, generator=stream, dtype=dtype)
+        assert values.tobytes() == draw(size=count, seed=7, offset=offset, dtype=dtype).tobytes()
         for number in range(offset, offset + count):
             bits = {(method, bit) for bit in random_bits(method, dtype, number)}
             assert not bits & used
@@ -430,13 +437,12 @@ def test_all_pairs_of_types_of_a_stream_differ(client, first):
             continue  # 1000 values of 16 bits have equal ones by chance
         stream, found = shufd.Stream(11), []
         for method, dtype in (first, second):
-            if method == "uniform":
-                values = client.uniform(size=1000, generator=stream, dtype=dtype)
+            values = drawing(client, method)(size=1000, generator=stream, dtype=dtype)
+            if method in ("uniform", "bits"):
                 whole = values.dtype.kind == "u"
                 found.append(values >> (values.itemsize * 8 - 24) if whole else np.floor(np.ldexp(values, 24)))
             else:
-                values = client.normal(size=1000, generator=stream, dtype=dtype, method=method).astype("f8")
-                found.append(np.rint(values * 2**20))
+                found.append(np.rint(values.astype("f8") * 2**20))
         # By chance a millionth of a million pairs of normal numbers; 500 of them were equal in one draw.
         assert len(np.intersect1d(*(part.astype("i8") for part in found))) < 20, (first, second)
 

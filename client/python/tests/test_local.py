@@ -53,10 +53,7 @@ def test_golden_orders(algorithm):
 def test_golden_numbers():
     for row in golden.numbers():
         place = {"size": row.count, "seed": row.seed, "stream": row.stream, "offset": row.offset, "dtype": row.dtype}
-        if row.distribution == "uniform":
-            values = local.uniform(**place)
-        else:
-            values = local.normal(row.mean, row.std, method=row.method, **place)
+        values = row.draw(local.normal, local.uniform, local.exponential, local.bits, **place)
         assert bits(values)[:8].tolist() == row.values and local.fingerprint(values) == row.fingerprint, row
 
 
@@ -108,22 +105,46 @@ def test_permute_is_that_of_the_daemon(client, n, seed, epoch, view, dtype, algo
                   st.floats(0.001, 99), st.sampled_from(["table", "box-muller"])),
         st.tuples(st.just("uniform"), st.sampled_from(["f64", "f32"]), st.floats(-99, 99), st.floats(100, 200), st.none()),
         st.tuples(st.just("uniform"), st.sampled_from(["f64", "f32", "u32", "u64"]), st.just(0.0), st.just(1.0), st.none()),
+        st.tuples(st.just("exponential"), st.sampled_from(["f64", "f32"]), st.floats(0.001, 99), st.none(), st.none()),
+        st.tuples(st.just("bits"), st.sampled_from(["u32", "u64"]), st.floats(0, 1), st.none(), st.none()),
     ),
 )  # fmt: skip
 def test_numbers_are_those_of_the_daemon(client, size, seed, stream, offset, law):
     name, dtype, first, second, method = law
+    parameters = (first,) if second is None else (first, second)
     options = {"size": size, "seed": seed, "stream": stream, "offset": offset, "dtype": dtype}
     options |= {} if method is None else {"method": method}
-    expected = getattr(client, name)(first, second, **options)
-    values = getattr(local, name)(first, second, **options)
+    expected = getattr(client, name)(*parameters, **options)
+    values = getattr(local, name)(*parameters, **options)
     if size is None:
         assert values == expected and isinstance(values, (float, int))
         return
     same(values, np.asarray(expected))
     out = np.empty(values.shape, values.dtype)
     options.pop("size"), options.pop("dtype")
-    assert getattr(local, name)(first, second, out=out, **(options if dtype != "bf16" else {**options, "dtype": dtype})) is out
+    assert getattr(local, name)(*parameters, out=out, **(options if dtype != "bf16" else {**options, "dtype": dtype})) is out
     same(out, values)
+
+
+def test_laws_of_exponential_numbers_and_bits():
+    """By chance a count or a mean is 6 standard deviations off once in 10^9 runs; the seeds are fixed."""
+    for dtype, count in (("f64", 10**6), ("f32", 10**6)):
+        values = np.sort(local.exponential(2.5, count, seed=11, dtype=dtype).astype("f8") / 2.5)
+        assert values[0] > 0 and abs(values.mean() - 1) < 6 / count**0.5
+        distance = np.abs(-np.expm1(-values) - (np.arange(count) + 0.5) / count).max()  # of Kolmogorov and Smirnov
+        assert distance < 2.5 / count**0.5
+    for p in (0, 2.0**-20, 0.1, 0.25, 0.5, 0.9, 1):
+        words = local.bits(p, 10**5, seed=11, dtype="u32")
+        ones = np.unpackbits(words.view("u1"), bitorder="little")
+        assert (words >> 5 & 1 == ones[5::32]).all()
+        for part in (ones, ones[:-1] & ones[1:] if 0 < p < 1 else ones, ones[7::128]):
+            expected = p**2 if part.size == ones.size - 1 else p
+            assert abs(part.mean() - expected) <= 6 * (expected * (1 - expected) / part.size) ** 0.5 * (2 if expected != p else 1)
+
+
+def test_bits_of_a_larger_probability_include_those_of_a_smaller_one():
+    smaller, larger = (local.bits(p, 10**4, seed=7, stream=3, dtype="u64") for p in (0.3, 0.7))
+    assert (smaller & ~larger == 0).all() and (larger & ~smaller).any()
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -157,6 +178,10 @@ def test_a_generator_gives_the_numbers_of_the_daemon(client):
             same(local.normal(size=size, generator=one, dtype=dtype, method=method),
                  client.normal(size=size, generator=other, dtype=dtype, method=method))  # fmt: skip
     same(local.uniform(-1, 1, size=5, generator=one), client.uniform(-1, 1, size=5, generator=other))
+    for dtype in ("f64", "f32", None):
+        same(local.exponential(3, 5, generator=one, dtype=dtype), client.exponential(3, 5, generator=other, dtype=dtype))
+    for dtype in ("u32", "u64", None):
+        same(local.bits(0.3, 5, generator=one, dtype=dtype), client.bits(0.3, 5, generator=other, dtype=dtype))
     assert one.draw == other.draw
     with pytest.raises(shufd.Invalid, match=r"^out: shape \(2,\): expected \(3,\)"):
         local.normal(size=3, generator=one, out=np.empty(2))
@@ -309,6 +334,11 @@ ROWS = np.array([(1, 2), (3, 4), (5, 6)], [("x", "i4"), ("y", "i4")])
         (lambda: local.normal(size=3, generator=np.random.default_rng(7)), "generator: .*: expected a shufd.Stream; for a generator of N"),
         (lambda: local.uniform(1, 0, size=3, seed=7), "high: 0.0: expected at least low"),
         (lambda: local.uniform(0, 2, size=3, seed=7, dtype="u32"), "low: 0.0, high: 2.0: expected neither"),
+        (lambda: local.exponential(0, 3, seed=7), "scale 0: expected 2"),
+        (lambda: local.exponential(1, 3, seed=7, dtype="f16"), "dtype: 'f16': expected one of f64, f32"),
+        (lambda: local.bits(1.5, 3, seed=7), "p 1.5: expected a probability, 0 to 1"),
+        (lambda: local.bits(float("nan"), 3, seed=7), "p nan: expected a probability, 0 to 1"),
+        (lambda: local.bits(0.5, 3, seed=7, dtype="i64"), "dtype: 'i64': expected one of u32, u64"),
         (lambda: local.shuffle(np.arange(4), 7, out=np.arange(4, dtype="u8")), "out: type uint64: expected int64"),
         (lambda: local.shuffle(np.array(4), 7), r"array: shape \(\), type int64: expected at least one dimension"),
         (lambda: local.index([3, 10], 10, 7), r"positions\[1\] 10: expected less than n = 10"),

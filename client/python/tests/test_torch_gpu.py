@@ -49,6 +49,16 @@ def test_numbers(size, dtype):
         if dtype in (torch.float64, torch.float32):
             for low, high in ((0.0, 1.0), (-1.0, 2.0), (1000.0, 1001.0), (3.0, 3.0)):
                 same(shuftorch.uniform_(on_gpu, low, high, **place), shuftorch.uniform_(on_cpu, low, high, **place))
+            same(shuftorch.exponential_(on_gpu, 3.0, **place), shuftorch.exponential_(on_cpu, 3.0, **place))
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_bits(size, dtype):
+    for p, offset in itertools.product((0.0, 0.1, 0.5, 1.0), (0, 3, 2**40)):
+        place = {"seed": 7, "stream": 5, "offset": offset}
+        on_gpu, on_cpu = torch.empty(size, dtype=dtype, device="cuda"), torch.empty(size, dtype=dtype)
+        same(shuftorch.bits_(on_gpu, p, **place), shuftorch.bits_(on_cpu, p, **place))
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (1,), (1000,), (300, 7), (70_000, 3), (5, 70_000), (3, 1 << 20)])

@@ -3,6 +3,7 @@
 shufd.local, whose tests compare these with the daemon and the golden tables."""
 
 import copy
+import functools
 import gc
 import io
 import pickle
@@ -54,17 +55,21 @@ def test_golden_orders(algorithm):
             assert shown.tolist() == row.values and local.fingerprint(order.numpy()) == row.fingerprint
 
 
+def of_mean(tensor, mean, **place):
+    """exponential_() takes the rate, and the means of the table are those of their rates."""
+    assert 1 / (1 / mean) == mean
+    return shuftorch.exponential_(tensor, 1 / mean, **place)
+
+
 def test_golden_numbers():
-    types = {name: of for of, name in NORMALS.items()}
+    types = {name: of for of, name in NORMALS.items()} | {"u32": torch.int32, "u64": torch.int64}
     for row in golden.numbers():
-        if row.dtype not in types:
+        if row.distribution == "uniform" and row.dtype in ("u32", "u64"):
             continue
         tensor = torch.empty(row.count, dtype=types[row.dtype])
         place = {"seed": row.seed, "stream": row.stream, "offset": row.offset}
-        if row.distribution == "uniform":
-            shuftorch.uniform_(tensor, **place)
-        else:
-            shuftorch.normal_(tensor, row.mean, row.std, method=row.method, **place)
+        calls = (shuftorch.normal_, shuftorch.uniform_, of_mean, shuftorch.bits_)
+        row.draw(*(functools.partial(call, tensor) for call in calls), **place)
         first = bits(tensor[:8]).astype(np.int64).tolist()
         assert [value % 2 ** (8 * tensor.element_size()) for value in first] == row.values, row
         assert local.fingerprint(bits(tensor)) == row.fingerprint, row
@@ -285,6 +290,10 @@ def test_inference_mode():
         (lambda: shuftorch.normal_(torch.empty(3), seed=7, offset=2**62), "offset"),
         (lambda: shuftorch.normal_(torch.empty(0), seed=7, offset=2**63), "offset"),
         (lambda: shuftorch.normal_(torch.empty(3), seed=7, stream=2**64), "stream: 18446744073709551616: expected"),
+        (lambda: shuftorch.exponential_(torch.empty(3), 0, seed=7), r"lambd: 0.0: expected 2\^-100"),
+        (lambda: shuftorch.exponential_(torch.empty(3).half(), seed=7), "dtype: torch.float16: expected one of float64, float32"),
+        (lambda: shuftorch.bits_(torch.empty(3, dtype=torch.int32), 1.5, seed=7), "p: 1.5: expected 0 to 1"),
+        (lambda: shuftorch.bits_(torch.empty(3), 0.5, seed=7), "dtype: torch.float32: expected one of "),
         (lambda: shuftorch.uniform_(torch.empty(3), 2, 1, seed=7), "high: 1.0: expected at least low = 2.0"),
         (lambda: shuftorch.uniform_(torch.empty(3), 0, 1e39, seed=7), "high: 1e.39: expected a finite number"),
         (lambda: shuftorch.shuffle(torch.tensor(1), seed=7), r"tensor: shape \(\): expected at least one dimension"),
@@ -352,7 +361,7 @@ def numbers_of(calls, draw):
 @settings(max_examples=60, deadline=None)
 @given(
     calls=st.lists(
-        st.tuples(st.sampled_from(["normal", "uniform"]), st.integers(0, 9), st.sampled_from([*UNIFORMS]),
+        st.tuples(st.sampled_from(["normal", "uniform", "exponential", "bits"]), st.integers(0, 9), st.sampled_from([*UNIFORMS]),
                   st.sampled_from(["table", "box-muller"])), max_size=8,
     ),
     seed=SEEDS, stream=NUMBERS,
@@ -363,6 +372,15 @@ def test_a_generator_gives_the_numbers_of_a_stream(calls, seed, stream):
         if name == "normal":
             expected = local.normal(1.0, 2.0, size, generator=place, dtype=NORMALS[dtype], method=method)
             same(generator.normal_(torch.empty(size, dtype=dtype), 1.0, 2.0, method=method), expected)
+        elif name == "exponential":
+            expected = local.exponential(0.5, size, generator=place, dtype=UNIFORMS[dtype])
+            same(generator.exponential_(torch.empty(size, dtype=dtype), 2.0), expected)
+        elif name == "bits":
+            of = torch.int32 if dtype is torch.float32 else torch.int64
+            words = generator.bits_(torch.empty(size, dtype=of), 0.3).numpy()
+            assert (words.view("u4" if of is torch.int32 else "u8") == local.bits(
+                0.3, size, generator=place, dtype="u32" if of is torch.int32 else "u64"
+            )).all()  # fmt: skip
         else:
             expected = local.uniform(-1.0, 2.0, size, generator=place, dtype=UNIFORMS[dtype])
             same(generator.uniform_(torch.empty(size, dtype=dtype), -1.0, 2.0), expected)

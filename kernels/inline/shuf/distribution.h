@@ -7,25 +7,64 @@
 
 #include <stdbool.h>
 
-/* X(NAME, "name", description). The number 0 means no distribution. In a request, BOX_MULLER is the
- * distribution gauss with the method box-muller. */
-#define SHUF_DISTRIBUTION_MAP(X)                              \
-    X(GAUSS, "gauss", "normal, of a mean and a deviation")    \
-    X(UNIFORM, "uniform", "integers, or fractions in [0, 1)") \
-    X(BOX_MULLER, "box-muller", "normal as well, by another method")
+/* The parameters of a distribution: the fields `mean` and `std` of a request. A field that it does
+ * not have is 0. */
+enum shuf__parameters {
+    SHUF__NO_PARAMETERS,
+    SHUF__MEAN_AND_STD, /* any mean, and a standard deviation above 0 */
+    SHUF__MEAN,         /* a mean above 0 */
+    SHUF__PROBABILITY,  /* a mean from 0 to 1 */
+};
+
+/* X(NAME, number, "name", parameters, types). The numbers are those of the wire and of the public
+ * header, 0 means no distribution, and the last row has the largest one. The types are a set of
+ * those in shuf_dtype.h, one bit for each. */
+#define SHUF_NAMED_DISTRIBUTION_MAP(X)                                            \
+    X(GAUSS, 1, "gauss", SHUF__MEAN_AND_STD,                                      \
+      1U << SHUF_F64 | 1U << SHUF_F32 | 1U << SHUF_F16 | 1U << SHUF_BF16)         \
+    X(UNIFORM, 2, "uniform", SHUF__NO_PARAMETERS,                                 \
+      1U << SHUF_U32 | 1U << SHUF_U64 | 1U << SHUF_F64 | 1U << SHUF_F32)          \
+    X(EXPONENTIAL, 4, "exponential", SHUF__MEAN, 1U << SHUF_F64 | 1U << SHUF_F32) \
+    X(BERNOULLI, 5, "bernoulli", SHUF__PROBABILITY, 1U << SHUF_U32 | 1U << SHUF_U64)
+
+/* In a request, BOX_MULLER is the distribution gauss with the method box-muller. */
+#define SHUF_DISTRIBUTION_MAP(X)                                          \
+    X(BOX_MULLER, 3, "box-muller", SHUF__MEAN_AND_STD,                    \
+      1U << SHUF_F64 | 1U << SHUF_F32 | 1U << SHUF_F16 | 1U << SHUF_BF16) \
+    SHUF_NAMED_DISTRIBUTION_MAP(X)
 
 enum shuf__distribution {
     SHUF_DISTRIBUTION_NONE,
-#define SHUF__ROW(name, text, what) SHUF_DISTRIBUTION_##name,
+#define SHUF__ROW(name, number, text, parameters, types) SHUF_DISTRIBUTION_##name = number,
     SHUF_DISTRIBUTION_MAP(SHUF__ROW)
 #undef SHUF__ROW
         SHUF_DISTRIBUTION_COUNT
 };
 
+static inline enum shuf__parameters shuf__distribution_parameters(unsigned distribution)
+{
+    switch (distribution) {
+#define SHUF__ROW(name, number, text, parameters, types) \
+    case number:                                         \
+        return parameters;
+        SHUF_DISTRIBUTION_MAP(SHUF__ROW)
+#undef SHUF__ROW
+    default:
+        return SHUF__NO_PARAMETERS;
+    }
+}
+
+/* Whether a request can name the distribution by this number. */
+static inline bool shuf__distribution_is_named(int distribution)
+{
+    return distribution > SHUF_DISTRIBUTION_NONE && distribution < SHUF_DISTRIBUTION_COUNT &&
+           distribution != SHUF_DISTRIBUTION_BOX_MULLER;
+}
+
 /* Whether the distribution has a mean and a deviation. */
 static inline bool shuf__distribution_is_normal(unsigned distribution)
 {
-    return distribution == SHUF_DISTRIBUTION_GAUSS || distribution == SHUF_DISTRIBUTION_BOX_MULLER;
+    return shuf__distribution_parameters(distribution) == SHUF__MEAN_AND_STD;
 }
 
 #endif

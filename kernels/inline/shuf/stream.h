@@ -18,7 +18,7 @@ typedef struct shuf_stream {
 } shuf_stream;
 
 /* Blocks of the key schedule (key.h). Each use has its own block, so the keys of different uses
- * differ. From 3 on, they are uniform words for one use each: indices that a sampler draws with
+ * differ. From 3 to 6, they are uniform words for one use each: indices that a sampler draws with
  * replacement, the generators of records, weighted draws, and weighted samples. */
 enum {
     SHUF_STREAM_GAUSS = 0,
@@ -28,6 +28,8 @@ enum {
     SHUF_STREAM_RECORD = 4,
     SHUF_STREAM_WEIGHTED = 5,
     SHUF_STREAM_SAMPLE = 6,
+    SHUF_STREAM_EXPONENTIAL = 7,
+    SHUF_STREAM_BERNOULLI = 8,
 };
 
 SHUF_FUNCTION shuf_stream shuf_stream_make(shuf_key key, uint64_t stream, uint64_t block)
@@ -42,7 +44,8 @@ SHUF_FUNCTION shuf_stream shuf_stream_make(shuf_key key, uint64_t stream, uint64
     return s;
 }
 
-/* A Gaussian stream takes words from Philox twice: after the early rounds and after all rounds. */
+/* Gaussian and exponential streams take words from Philox twice: after the early rounds and after
+ * all rounds. */
 enum { SHUF_GAUSS_EARLY_ROUNDS = 6, SHUF_GAUSS_ROUNDS = 9 };
 
 /* One evaluation of Philox: the words after all rounds, and the early words. The two halves of the

@@ -11,7 +11,8 @@
     permute, prefetch               permutations, and slices and shards of them
     index, inverse_index            values at single positions, and positions of values
     shuffle, unshuffle              arrays in the order of a permutation, and back
-    normal, uniform                 random numbers
+    normal, uniform, exponential, bits
+                                    random numbers
     Stream, BitGenerator            places in random streams, for these and for numpy.random.Generator
     connect, serve, default_client  a Client of the running daemon, of a private one, and of these functions
     verify                          checks that all ranks compute the same permutations
@@ -168,6 +169,18 @@ def uniform(low: float = 0.0, high: float = 1.0, size: Any = None, **options: An
     return default_client().uniform(low, high, size, **options)
 
 
+@documented_by(Client.exponential)
+def exponential(scale: float = 1.0, size: Any = None, **options: Any) -> Any:
+    """As Client.exponential(), with default_client()."""
+    return default_client().exponential(scale, size, **options)
+
+
+@documented_by(Client.bits)
+def bits(p: float = 0.5, size: Any = None, **options: Any) -> Any:
+    """As Client.bits(), with default_client()."""
+    return default_client().bits(p, size, **options)
+
+
 __all__ = [
     "BitGenerator",
     "Busy",
@@ -189,8 +202,10 @@ __all__ = [
     "Stream",
     "Timeout",
     "VersionMismatch",
+    "bits",
     "connect",
     "default_client",
+    "exponential",
     "index",
     "inverse_index",
     "local",
@@ -210,6 +225,10 @@ _GENERATOR = "numpy.random.Generator(shufd.BitGenerator(seed))"
 _OTHERS = {
     "BatchSampler": "shufd.torch.BatchSampler",
     "DistributedSampler": "shufd.torch.DistributedSampler",
+    "bernoulli": "shufd.bits",
+    "bits_": "shufd.torch.bits_",
+    "exponential_": "shufd.torch.exponential_",
+    "standard_exponential": "shufd.exponential",
     "Generator": "shufd.torch.Generator",
     "IndexSampler": "shufd.jax.IndexSampler",
     "RandomSampler": "shufd.torch.RandomSampler",

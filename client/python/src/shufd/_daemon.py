@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _dtype
+from . import _dtype, _request
 from ._connection import Connection
 from ._shuf import ffi, lib
 
@@ -14,6 +14,7 @@ _NUMBERS = (
     "pid", "uptime_ms", "clients", "client_limit", "queued", "leases", "blocks", "memory_used", "memory_limit",
     "host_used", "host_limit", "host_idle", "device_idle", "hits", "computed",
 )  # fmt: skip
+_FUNCTIONS = {law.distribution: law.function for law in _request.LAWS.values()}
 _NAMES = {number: name for name, number in _dtype.NUMBERS.items()}
 
 
@@ -45,8 +46,7 @@ def _request_of(request: Any) -> dict[str, Any]:
         return {"kind": "permute", **_permutation_of(order), **windows}
     if request.kind == lib.SHUF_NUMBERS:
         law = request.numbers
-        kind = "normal" if law.distribution == lib.SHUF_GAUSS else "uniform"
-        return {"kind": kind, **_origin(law), "stream": law.stream, "offset": law.offset,
+        return {"kind": _FUNCTIONS.get(law.distribution, "other"), **_origin(law), "stream": law.stream, "offset": law.offset,
                 "dtype": _NAMES.get(law.dtype)}  # fmt: skip
     if request.kind == lib.SHUF_RANKS:
         plan = request.ranks

@@ -13,15 +13,15 @@ from ._calls import Calls
 from ._device import device_of, gpu_of
 from ._errors import Invalid, renamed
 from ._names import advise_arguments
-from ._shuf import lib
 from .random import Stream, check_generator, kind_of
 
 _PART = "a smaller size, with offset= for the values after it"
 Size = Union[int, Sequence[int], None]
+_NORMAL_NAMES = {"mean": "loc", "std": "scale"}
 
 
 class Draws(Calls):
-    """Normal and uniform random numbers."""
+    """Random numbers."""
 
     @advise_arguments
     def normal(
@@ -60,13 +60,13 @@ class Draws(Calls):
                   as in permute()
         Returns a read-only array without a copy. Errors: as permute().
         """
-        number = _dtype.number_of(dtype, _dtype.GAUSS)
+        number = _dtype.number_of(dtype, _request.LAWS["table"].types)
+        _request.check_method(method)
         mean, std = _arguments.real("loc", loc), _arguments.real("scale", scale)
         if std == 0.0:
             raise Invalid("scale 0: expected 2^-100 to 2^100; for a constant, use numpy.full()")
         return self._draw(
-            lib.SHUF_GAUSS, size, seed, key, stream, offset, generator, number, device, progress,
-            mean=mean, std=std, method=method,
+            method, size, seed, key, stream, offset, generator, number, device, progress, mean=mean, std=std
         )
 
     @advise_arguments
@@ -98,25 +98,81 @@ class Draws(Calls):
         the bits of values 2 i and 2 i + 1 of f32 and u32; a Stream as the generator avoids this. Without low and
         high the result is read-only and without a copy. Else it is a new array, computed by NumPy.
         """
-        number, device = _dtype.number_of(dtype, _dtype.UNIFORM), gpu_of(device)
+        number, device = _dtype.number_of(dtype, _request.LAWS["uniform"].types), gpu_of(device)
         kind = np.dtype(_dtype.numpy_of(number))
         low, high = _arguments.real("low", low), _arguments.real("high", high)
         if device is not None and (low, high) != (0.0, 1.0) and kind.kind != "u":
             raise Invalid(f"low: {low}, high: {high}: expected 0 and 1 with a device")
         to = _interval.interval(low, high, kind)
-        values = self._draw(
-            lib.SHUF_UNIFORM, size, seed, key, stream, offset, generator, number, device, progress
-        )
+        values = self._draw("uniform", size, seed, key, stream, offset, generator, number, device, progress)
         if to is None:
             return values
         result = np.array(values, kind)
         _interval.scale(result, to)
         return result[()]
 
+    @advise_arguments
+    def exponential(
+        self,
+        scale: float = 1.0,
+        size: Size = None,
+        *,
+        seed: int | None = None,
+        key: str | None = None,
+        stream: int = 0,
+        offset: int = 0,
+        generator: Stream | None = None,
+        dtype: Any = "f64",
+        device: Any = None,
+        progress: bool | None = None,
+    ) -> Any:
+        """Exponential random numbers with mean `scale`.
+
+        scale     a single number, 2^-100 to 2^100
+
+        The other arguments and the result are those of normal(), with dtype "f64" or "f32". Values 2 m and 2 m + 1 of
+        f64 have the bits of values 4 m to 4 m + 3 of f32.
+        """
+        number, mean = _dtype.number_of(dtype, _request.LAWS["exponential"].types), _arguments.real("scale", scale)
+        return self._draw(
+            "exponential", size, seed, key, stream, offset, generator, number, device, progress, {"mean": "scale"}, mean=mean
+        )
+
+    @advise_arguments
+    def bits(
+        self,
+        p: float = 0.5,
+        size: Size = None,
+        *,
+        seed: int | None = None,
+        key: str | None = None,
+        stream: int = 0,
+        offset: int = 0,
+        generator: Stream | None = None,
+        dtype: Any = "u32",
+        device: Any = None,
+        progress: bool | None = None,
+    ) -> Any:
+        """Independent random bits, each 1 with probability `p`, as integers of 32 or 64 of them.
+
+        p         a single number, 0 to 1. The probability is p rounded to a multiple of 2^-63
+        size      the number of integers, or their shape; None: one
+        dtype     "u32" or "u64". The first bit is the lowest, so both types have the same bytes, and
+                  numpy.unpackbits(values.view("u1"), bitorder="little") has the bits in their order
+
+        The other arguments and the result are those of normal(). Bits of two p from the same seed, stream and offset are
+        not independent: a bit that is 1 for one p is 1 for every larger p.
+        """
+        number = _dtype.number_of("u32" if dtype is None else dtype, _request.LAWS["bits"].types)
+        mean = _arguments.real("p", p)
+        return self._draw(
+            "bits", size, seed, key, stream, offset, generator, number, device, progress, {"mean": "p"}, mean=mean
+        )
+
     def _draw(
-        self, distribution: int, size: Size, seed: int | None, key: str | None, stream: int,
+        self, law: str, size: Size, seed: int | None, key: str | None, stream: int,
         offset: int, generator: Stream | None, dtype: int, device: Any, progress: bool | None,
-        **law: Any,
+        names: dict[str, str] = _NORMAL_NAMES, **parameters: float,
     ) -> Any:
         shape, device = _arguments.shape(size), gpu_of(device)
         if (seed is None) + (key is None) + (generator is None) != 2:
@@ -126,23 +182,23 @@ class Draws(Calls):
         if generator is not None:
             check_generator(generator)
             source = generator
-            return source._take(kind_of(dtype, **law), math.prod(shape), lambda offset: self._values(
-                distribution, shape, source.seed, None, source.stream, offset, dtype, device, progress, law
+            return source._take(kind_of(law, dtype), math.prod(shape), lambda offset: self._values(
+                law, shape, source.seed, None, source.stream, offset, dtype, device, progress, names, parameters
             ))  # fmt: skip
-        return self._values(distribution, shape, seed, key, stream, offset, dtype, device, progress, law)
+        return self._values(law, shape, seed, key, stream, offset, dtype, device, progress, names, parameters)
 
     def _values(
-        self, distribution: int, shape: tuple[int, ...], seed: int | None, key: str | None, stream: int,
-        offset: int, dtype: int, device: Any, progress: bool | None, law: dict[str, Any],
+        self, law: str, shape: tuple[int, ...], seed: int | None, key: str | None, stream: int, offset: int, dtype: int,
+        device: Any, progress: bool | None, names: dict[str, str], parameters: dict[str, float],
     ) -> Any:
         count = math.prod(shape)
         drawn = 1 if count == 0 and device is None else count  # the daemon checks the other arguments
-        request = _request.numbers(distribution, seed, key, stream, offset, drawn, dtype, **law)
+        request = _request.numbers(law, seed, key, stream, offset, drawn, dtype, **parameters)
         where = None if device is None else device_of(device)
         try:
             lease = self._take(request, drawn, "draw", progress, device, _PART)
         except Invalid as error:
-            raise renamed(error, mean="loc", std="scale", count="size") from None
+            raise renamed(error, count="size", **names) from None
         if drawn > count:
             return lease.array(_dtype.numpy_of(dtype))[:0].reshape(shape)
         values = self._result(lease, _dtype.numpy_of(dtype), shape, where)

@@ -41,8 +41,6 @@ for _name, _dtype in _TYPES.items():
 
 
 PERMUTATION = ("u32", "u64", "i64")
-GAUSS = ("f64", "f32", "f16", "bf16")
-UNIFORM = ("f64", "f32", "u32", "u64")
 OF_64_BITS = (0, NUMBERS["f64"], NUMBERS["u64"])  # 0: no dtype is given, which means f64
 
 

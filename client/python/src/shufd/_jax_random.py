@@ -62,8 +62,7 @@ class _Form(NamedTuple):
     dtype: int
     n: int = 0
     algorithm: str = ""
-    distribution: int = 0
-    method: int = 0
+    law: str = ""
     mean: float = 0.0
     std: float = 0.0
 
@@ -74,6 +73,11 @@ class _Form(NamedTuple):
     @property
     def kind(self) -> Any:
         return np.dtype(_dtype.numpy_of(self.dtype))
+
+    @property
+    def source(self) -> tuple[int, int]:
+        """The distribution and the method of random numbers."""
+        return _request.LAWS[self.law][:2] if self.law else (0, 0)
 
     def request(self, seed: int = 0, epoch: int = 0) -> Any:
         """That of a permutation."""
@@ -87,14 +91,14 @@ class _Form(NamedTuple):
             status = lib.shufpy_host_fill(self.request(*place), 1, out.ctypes.data, out.nbytes)
         else:
             status = lib.shufpy_host_numbers(
-                self.distribution, *place, self.size, self.mean, self.std, self.dtype, self.method, 1, out.ctypes.data,
+                self.source[0], *place, self.size, self.mean, self.std, self.dtype, self.source[1], 1, out.ctypes.data,
                 out.nbytes,
             )  # fmt: skip
         check(status)
 
 
 def _by_xla(form: _Form, workspace: int, *words: Any, **fixed: Any) -> Any:
-    fields = np.array([form.n, form.distribution, form.dtype, form.method, form.size], np.uint64)
+    fields = np.array([form.n, form.source[0], form.dtype, form.source[1], form.size], np.uint64)
     law = np.array([form.mean, form.std])
     return _jax_ffi.fill(
         form.shape, form.kind, workspace, *words, **fixed, form=fields, law=law, algorithm=form.algorithm
@@ -202,10 +206,10 @@ def normal(
     method     "table" or "box-muller"
     Errors: as randperm().
     """
-    number = _dtype.number_of(dtype, _dtype.GAUSS)
+    number = _dtype.number_of(dtype, _request.LAWS["table"].types)
     local.normal(loc, scale, 0, seed=0, dtype=_dtype.numpy_of(number), method=method)  # checks the arguments
-    law = (lib.SHUF_GAUSS, _request.METHODS[method], float(loc), float(scale))
-    return _numbers(_Form(_arguments.shape(shape), number, 0, "", *law), seed, stream, offset)
+    form = _Form(_arguments.shape(shape), number, law=method, mean=float(loc), std=float(scale))
+    return _numbers(form, seed, stream, offset)
 
 
 def uniform(
@@ -216,8 +220,8 @@ def uniform(
     dtype  "f32" or "u32", or "f64" and "u64", which need jax_enable_x64; integers are all those of the type
     The other arguments and the errors are those of normal().
     """
-    number = _dtype.number_of(dtype, _dtype.UNIFORM)
-    return _numbers(_Form(_arguments.shape(shape), number, 0, "", lib.SHUF_UNIFORM), seed, stream, offset)
+    number = _dtype.number_of(dtype, _request.LAWS["uniform"].types)
+    return _numbers(_Form(_arguments.shape(shape), number, law="uniform"), seed, stream, offset)
 
 
 def _numbers(form: _Form, seed: Any, stream: Any, offset: Any) -> Any:
@@ -230,7 +234,7 @@ def _check_place(form: _Form, offset: int) -> None:
     """Fails at once with Invalid. If the offset is traced, XLA fails when it calls libshuf."""
     try:
         _request.bytes_of(
-            _request.numbers(form.distribution, 0, None, 0, offset, max(1, form.size), form.dtype, form.mean, form.std)
+            _request.numbers(form.law, 0, None, 0, offset, max(1, form.size), form.dtype, form.mean, form.std)
         )
     except Invalid as error:
         raise renamed(error, count="size") from None

@@ -4,7 +4,7 @@ fields cannot hold fail here."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,25 @@ _NO_PART = (None, None, None)
 _MESSAGE = 512  # bytes, as libshuf's messages
 _names: dict[str, Any] = {}
 
-METHODS = {"table": 0, "box-muller": 1}
+
+class Law(NamedTuple):
+    """The distribution of numbers, its method, the types of its values, and the function that draws them."""
+
+    distribution: int
+    method: int
+    types: tuple[str, ...]
+    function: str
+
+
+_FLOATS = ("f64", "f32", "f16", "bf16")
+LAWS = {  # a normal law has the name of its method
+    "uniform": Law(lib.SHUF_UNIFORM, 0, ("f64", "f32", "u32", "u64"), "uniform"),
+    "table": Law(lib.SHUF_GAUSS, 0, _FLOATS, "normal"),
+    "box-muller": Law(lib.SHUF_GAUSS, 1, _FLOATS, "normal"),
+    "exponential": Law(lib.SHUF_EXPONENTIAL, 0, ("f64", "f32"), "exponential"),
+    "bits": Law(lib.SHUF_BERNOULLI, 0, ("u32", "u64"), "bits"),
+}
+METHODS = tuple(name for name, law in LAWS.items() if law.function == "normal")
 
 
 def _text(field: str, name: str) -> Any:
@@ -173,8 +191,13 @@ def bytes_of(request: Any) -> int:
     return int(shape_of(request).bytes)
 
 
+def check_method(method: Any) -> None:
+    if method not in METHODS:
+        raise Invalid(f"method: {method!r}: expected one of {', '.join(METHODS)}")
+
+
 def numbers(
-    distribution: int,
+    law: str,
     seed: int | None,
     key: str | None,
     stream: int,
@@ -183,20 +206,16 @@ def numbers(
     dtype: int,
     mean: float = 0.0,
     std: float = 0.0,
-    method: str = "table",
 ) -> Any:
-    """A shuf_request for numbers. `dtype` is a number of shuf_dtype.h."""
-    if method not in METHODS:
-        raise Invalid(f"method: {method!r}: expected one of {', '.join(METHODS)}")
+    """A shuf_request for numbers of a law. `dtype` is a number of shuf_dtype.h."""
     request = _new(lib.SHUF_NUMBERS)
     fields = request.numbers
-    fields.distribution = distribution
+    fields.distribution, fields.method = LAWS[law][:2]
     _set_seed(fields, seed, key)
     fields.stream = u64("stream", stream)
     fields.offset, fields.count = u64("offset", offset), u64("size", count)
     fields.mean, fields.std = mean, std
     fields.dtype = dtype
-    fields.method = METHODS[method]
     return request
 
 

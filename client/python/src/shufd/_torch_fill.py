@@ -28,7 +28,10 @@ _TYPES = {getattr(torch, name): NUMBERS[short] for short, name in _NAMES.items()
 ORDERS = {of: _TYPES[of] for of in _TYPES if _TYPES[of] <= NUMBERS["i64"]} | {torch.int32: NUMBERS["u32"]}
 NORMALS = {of: _TYPES[of] for of in _TYPES if _TYPES[of] >= NUMBERS["f64"]}
 UNIFORMS = {of: NORMALS[of] for of in (torch.float64, torch.float32)}
-LAWS = {"uniform": (lib.SHUF_UNIFORM, 0)} | {name: (lib.SHUF_GAUSS, number) for name, number in _request.METHODS.items()}
+WORDS = {of: _TYPES[of] for of in _TYPES if _TYPES[of] <= NUMBERS["u64"]} | {
+    torch.int32: NUMBERS["u32"], torch.int64: NUMBERS["u64"],
+}  # fmt: skip
+TYPES = {"uniform": UNIFORMS, "table": NORMALS, "box-muller": NORMALS, "exponential": UNIFORMS, "bits": WORDS}  # of a law
 
 _MANY = 65_536  # values; fewer are computed by the calling thread alone
 _ALIGNMENT = 16  # bytes, of CUDA memory
@@ -224,19 +227,20 @@ def shuffle(out: Any, rows: Any, seed: Any, epoch: Any, inverse: bool, algorithm
 
 def numbers(out: Any, law: str, first: float, second: float, seed: Any, stream: Any, offset: Any) -> None:
     """Writes the numbers offset, offset + 1, ... of a stream to a tensor. `law` is the method of a normal law with the
-    mean `first` and the standard deviation `second`, or "uniform" for the interval [first, second)."""
+    mean `first` and the standard deviation `second`, "uniform" for the interval [first, second), "exponential" with the
+    rate `first`, or "bits" with the probability `first`."""
     seed, stream = _place_of(seed, stream, "stream")
     if not _fits(out):
         values = _fresh(out)
         numbers(values, law, first, second, seed, stream, offset)
         out.copy_(values)
         return
-    count, dtype = out.numel(), NORMALS[out.dtype]
-    distribution, method = LAWS[law]
-    mean, std = (0.0, 0.0) if law == "uniform" else (first, second)
+    count, dtype = out.numel(), TYPES[law][out.dtype]
+    distribution, method = _request.LAWS[law][:2]
+    mean, std = _moments(law, first, second)
     to = interval(first, second, out.dtype) if law == "uniform" and (first != 0.0 or second != 1.0) else None
     if count == 0:
-        _request.bytes_of(_request.numbers(distribution, seed, None, stream, offset, 1, dtype, mean, std))
+        _request.bytes_of(_request.numbers(law, seed, None, stream, offset, 1, dtype, mean, std))
     elif out.is_cpu:
         check(lib.shufpy_host_numbers(
             distribution, seed, stream, offset, count, mean, std, dtype, method,
@@ -251,6 +255,13 @@ def numbers(out: Any, law: str, first: float, second: float, seed: Any, stream: 
         _refuse_device(out)
     if to is not None:
         _scale(out.detach(), to)
+
+
+def _moments(law: str, first: float, second: float) -> tuple[float, float]:
+    """The mean and the standard deviation of a request."""
+    if law == "uniform":
+        return 0.0, 0.0
+    return (1.0 / first if law == "exponential" else first), second
 
 
 @functools.lru_cache(maxsize=256)
@@ -273,16 +284,24 @@ def check_numbers(law: str, first: float, second: float, kind: Any) -> None:
     if law == "uniform":
         interval(first, second, kind)
     else:
-        _request.bytes_of(_request.numbers(lib.SHUF_GAUSS, 0, None, 0, 0, 1, NORMALS[kind], first, second, law))
+        mean, std = _moments(law, first, second)
+        _request.bytes_of(_request.numbers(law, 0, None, 0, 0, 1, TYPES[law][kind], mean, std))
 
 
 def check_law(law: str, first: float, second: float) -> None:
     """Fails with Invalid for arguments whose names libshuf does not know."""
-    check_method(law)
-    if second == 0.0 or not math.isfinite(first + second):
+    if law == "exponential":
+        if not 2.0**-100 <= first <= 2.0**100:
+            raise Invalid(f"lambd: {first}: expected 2^-100 to 2^100")
+    elif law == "bits":
+        if not 0.0 <= first <= 1.0:
+            raise Invalid(f"p: {first}: expected 0 to 1")
+    elif law != "uniform" and (second == 0.0 or not math.isfinite(first + second)):
         raise Invalid(f"mean: {first}, std: {second}: expected finite numbers, and a std of 2^-100 to 2^100")
 
 
-def check_method(law: str) -> None:
-    if not isinstance(law, str) or law not in LAWS or law == "uniform":
-        raise Invalid(f"method: {law!r}: expected one of {', '.join(_request.METHODS)}")
+def check_type(law: str, kind: Any) -> None:
+    """Fails with Invalid if a law is unknown, or does not have numbers of a type of torch."""
+    if law not in TYPES:
+        raise Invalid(f"law: {law!r}: expected one of {', '.join(TYPES)}")
+    named(kind, TYPES[law])

@@ -10,15 +10,18 @@ from typing import Any
 
 import torch
 
+from . import _request
 from . import _torch_fill as fill
 from ._arguments import integer, shown, u64
 from ._errors import Invalid
 from ._torch_ops import is_exported, is_traced
-from ._torch_random import normal_, randperm, uniform_
+from ._torch_random import bits_, exponential_, normal_, randperm, uniform_
 from .random import Stream, kind_of
 
 _ORDERS = ("randperm", 1)  # the kind of permutations; each uses a draw
-_KINDS = {"": (1,), "uniform": (2, 4), "table": (2,), "box-muller": (2, 4), "randperm": (1,)}  # numbers of a draw
+_KINDS = {  # numbers of a draw
+    "": (1,), "uniform": (2, 4), "table": (2,), "box-muller": (2, 4), "exponential": (2, 4), "bits": (2, 4), "randperm": (1,),
+}  # fmt: skip
 
 _FIELDS = ("seed", "stream", "draw", "used", "method", "numbers_of_draw", "spawned")
 
@@ -79,8 +82,8 @@ class Generator:
 
     @property
     def draw(self) -> int:
-        """The number of the first draw that is not used. A draw has two numbers, but four of uniform float32, and of
-        box-muller float32, float16 and bfloat16."""
+        """The number of the first draw that is not used. A draw has four numbers of float32, integers of 32 bits, and
+        box-muller float16 and bfloat16. It has two of 64 bits, and of the method "table"."""
         return self._place.draw
 
     # ---- Tensors -------------------------------------------------------------------------------
@@ -91,7 +94,8 @@ class Generator:
     ) -> torch.Tensor:
         """Fills a tensor with the next normal numbers, and returns it. Arguments and errors: as shufd.torch.normal_()."""
         _refuse_capture()
-        kind = kind_of(fill.named(_type_of(tensor), fill.NORMALS), method)
+        _request.check_method(method)
+        kind = _kind_of(method, tensor)
         place = self._place
         return place._take(kind, tensor.numel(), lambda offset: normal_(
             tensor, mean, std, seed=place.seed, stream=place.stream, offset=offset, method=method
@@ -102,10 +106,29 @@ class Generator:
         """Fills a tensor with the next uniform numbers of [low, high), and returns it. Arguments and errors: as
         shufd.torch.uniform_()."""
         _refuse_capture()
-        kind = kind_of(fill.named(_type_of(tensor), fill.UNIFORMS))
         place = self._place
-        return place._take(kind, tensor.numel(), lambda offset: uniform_(
+        return place._take(_kind_of("uniform", tensor), tensor.numel(), lambda offset: uniform_(
             tensor, low, high, seed=place.seed, stream=place.stream, offset=offset
+        ))  # fmt: skip
+
+    @_opaque_to_compile
+    def exponential_(self, tensor: torch.Tensor, lambd: float = 1.0) -> torch.Tensor:
+        """Fills a tensor with the next exponential numbers, and returns it. Arguments and errors: as
+        shufd.torch.exponential_()."""
+        _refuse_capture()
+        place = self._place
+        return place._take(_kind_of("exponential", tensor), tensor.numel(), lambda offset: exponential_(
+            tensor, lambd, seed=place.seed, stream=place.stream, offset=offset
+        ))  # fmt: skip
+
+    @_opaque_to_compile
+    def bits_(self, tensor: torch.Tensor, p: float = 0.5) -> torch.Tensor:
+        """Fills a tensor with the next integers of random bits, and returns it. Arguments and errors: as
+        shufd.torch.bits_()."""
+        _refuse_capture()
+        place = self._place
+        return place._take(_kind_of("bits", tensor), tensor.numel(), lambda offset: bits_(
+            tensor, p, seed=place.seed, stream=place.stream, offset=offset
         ))  # fmt: skip
 
     def randn(self, *size: Any, dtype: torch.dtype | None = None, device: Any = None) -> torch.Tensor:
@@ -182,7 +205,7 @@ def _of(place: Stream) -> Generator:
     return generator
 
 
-def _type_of(tensor: Any) -> Any:
+def _kind_of(law: str, tensor: Any) -> tuple[str, int]:
     if not isinstance(tensor, torch.Tensor):
         raise Invalid(f"tensor: {shown(tensor)}: expected a tensor")
-    return tensor.dtype
+    return kind_of(law, fill.named(tensor.dtype, fill.TYPES[law]))

@@ -39,7 +39,7 @@ def _check_order(out: Any, n: int, seed: int, epoch: int, offset: int, count: in
 
 
 def _check_numbers(out: Any, law: str, first: float, second: float, seed: int, stream: int, offset: int) -> None:
-    _torch_fill.named(out.dtype, _torch_fill.UNIFORMS if law == "uniform" else _torch_fill.NORMALS)
+    _torch_fill.check_type(law, out.dtype)
 
 
 def _check_shuffle(out: Any, rows: Any, seed: int, epoch: int, inverse: bool, algorithm: str) -> None:
@@ -62,8 +62,7 @@ def _order(out: Any, n: int, seed: int, epoch: int, offset: int, count: int, str
 
 
 def _numbers(out: Any, law: str, first: float, second: float, seed: int, stream: int, offset: int) -> None:
-    if law != "uniform":
-        _torch_fill.check_law(law, first, second)
+    _torch_fill.check_law(law, first, second)
     _torch_fill.numbers(out, law, first, second, seed % _2_64, stream % _2_64, u64("offset", offset))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from . import _request
 from . import _torch_fill as fill
 from ._arguments import flag, integer, real, shown, u64
 from ._errors import Invalid
@@ -304,7 +305,8 @@ def normal_(
     As for torch's own, a leaf that requires a gradient is refused outside torch.no_grad(). Needs no daemon. Streams, graphs,
     torch.compile, threads and errors: as in randperm().
     """
-    return _draw(tensor, fill.NORMALS, method, ("mean", "std"), mean, std, seed, stream, offset)
+    _request.check_method(method)
+    return _draw(tensor, method, ("mean", "std"), mean, std, seed, stream, offset)
 
 
 def uniform_(
@@ -324,7 +326,32 @@ def uniform_(
     The other arguments and the errors are those of normal_(). Value i of float64 has the bits of values 2 i and 2 i + 1 of
     float32.
     """
-    return _draw(tensor, fill.UNIFORMS, "uniform", ("low", "high"), low, high, seed, stream, offset)
+    return _draw(tensor, "uniform", ("low", "high"), low, high, seed, stream, offset)
+
+
+def exponential_(
+    tensor: torch.Tensor, lambd: float = 1.0, *, seed: int, stream: int = 0, offset: int = 0
+) -> torch.Tensor:
+    """Fills a tensor with exponential random numbers, as tensor.exponential_(lambd), and returns it. The numbers are those
+    of shufd.exponential(1 / lambd).
+
+    tensor    of float64 or float32
+    lambd     the rate, which is 1 / mean: 2^-100 to 2^100
+    The other arguments and the errors are those of normal_(). Values 2 m and 2 m + 1 of float64 have the bits of values 4 m
+    to 4 m + 3 of float32.
+    """
+    return _draw(tensor, "exponential", ("lambd", ""), lambd, 0.0, seed, stream, offset)
+
+
+def bits_(tensor: torch.Tensor, p: float = 0.5, *, seed: int, stream: int = 0, offset: int = 0) -> torch.Tensor:
+    """Fills each bit of a tensor independently, with a 1 with probability `p`, and returns the tensor: a mask in an eighth of
+    the memory of one of torch.bool. The integers are those of shufd.bits().
+
+    tensor    of int32 or int64, or uint32 or uint64; the first bit of each integer is the lowest
+    p         0 to 1
+    The other arguments and the errors are those of normal_(); `offset` counts integers.
+    """
+    return _draw(tensor, "bits", ("p", ""), p, 0.0, seed, stream, offset)
 
 
 def _number(name: str, value: Any) -> float:
@@ -332,18 +359,13 @@ def _number(name: str, value: Any) -> float:
 
 
 def _draw(
-    tensor: Any, allowed: Any, law: str, names: tuple[str, str], first: Any, second: Any, seed: Any, stream: Any,
-    offset: Any,
+    tensor: Any, law: str, names: tuple[str, str], first: Any, second: Any, seed: Any, stream: Any, offset: Any
 ) -> Any:
-    dispatches = must_dispatch()
+    dispatches, allowed = must_dispatch(), fill.TYPES[law]
     compiles = dispatches and is_compiling()
-    if compiles:
-        if allowed is not fill.UNIFORMS:
-            fill.check_method(law)  # the operator checks the rest
-    else:
+    if not compiles:  # else the operator checks the law
         first, second = _number(names[0], first), _number(names[1], second)
-        if law != "uniform" or allowed is not fill.UNIFORMS:
-            fill.check_law(law, first, second)
+        fill.check_law(law, first, second)
     if dispatches or not is_plain(tensor) or tensor.dtype not in allowed or tensor.layout is not _STRIDED or not (
         tensor.is_cpu or tensor.is_cuda
     ):

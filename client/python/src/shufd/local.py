@@ -9,7 +9,8 @@ those that `shufd.permute()` and its neighbours return.
                              indices drawn by weights, with and without replacement
     index, inverse_index     values at single positions, and positions of values
     shuffle, unshuffle       arrays in the order of a permutation, and back
-    normal, uniform          random numbers
+    normal, uniform, exponential, bits
+                             random numbers
     fingerprint              64 bits that tell two results apart
 
 Arguments that all of them have:
@@ -50,7 +51,8 @@ from ._weighted import Weighted, weighted_sample
 from .random import Stream, check_generator, kind_of
 
 __all__ = [
-    "Mixture", "Order", "Permutation", "Places", "Subset", "Weighted", "fingerprint", "index", "inverse_index", "normal",
+    "Mixture", "Order", "Permutation", "Places", "Subset", "Weighted", "bits", "exponential", "fingerprint", "index",
+    "inverse_index", "normal",
     "permute", "shuffle", "tempered", "uniform", "unshuffle", "weighted_sample",
 ]  # fmt: skip
 __dir__ = dir_of(__all__)
@@ -348,11 +350,10 @@ def normal(
     mean, std = _arguments.real("loc", loc), _arguments.real("scale", scale)
     if std == 0.0:
         raise Invalid("scale 0: expected 2^-100 to 2^100; for a constant, use numpy.full()")
-    number = _out.number_of(dtype, out, "f64", _dtype.GAUSS)
+    number = _out.number_of(dtype, out, "f64", _request.LAWS["table"].types)
+    _request.check_method(method)
     try:
-        return _draw(
-            lib.SHUF_GAUSS, size, seed, stream, offset, generator, number, out, threads, mean=mean, std=std, method=method
-        )
+        return _draw(method, size, seed, stream, offset, generator, number, out, threads, mean=mean, std=std)
     except Invalid as error:
         raise renamed(error, mean="loc", std="scale", count="size") from None
 
@@ -374,16 +375,61 @@ def uniform(
     """Uniform random numbers in [low, high), or with dtype "u32" or "u64" all integers of the type. The arguments are those
     of Client.uniform(), and `out` and `threads` of the module; `dtype` is by default that of `out`, or f64, and `size`
     that of `out`."""
-    number = _out.number_of(dtype, out, "f64", _dtype.UNIFORM)
+    number = _out.number_of(dtype, out, "f64", _request.LAWS["uniform"].types)
     to = _interval.interval(
         _arguments.real("low", low), _arguments.real("high", high), np.dtype(_dtype.numpy_of(number))
     )
-    return _draw(lib.SHUF_UNIFORM, size, seed, stream, offset, generator, number, out, threads, to)
+    return _draw("uniform", size, seed, stream, offset, generator, number, out, threads, to)
+
+
+@advise_arguments
+def exponential(
+    scale: float = 1.0,
+    size: Any = None,
+    *,
+    seed: int | None = None,
+    stream: int = 0,
+    offset: int = 0,
+    generator: Stream | None = None,
+    dtype: Any = None,
+    out: Any = None,
+    threads: int = 1,
+) -> Any:
+    """Exponential random numbers with mean `scale`. The arguments are those of Client.exponential(), and `out` and `threads`
+    of the module; `dtype` is by default that of `out`, or f64, and `size` that of `out`."""
+    mean, number = _arguments.real("scale", scale), _out.number_of(dtype, out, "f64", _request.LAWS["exponential"].types)
+    try:
+        return _draw("exponential", size, seed, stream, offset, generator, number, out, threads, mean=mean)
+    except Invalid as error:
+        raise renamed(error, mean="scale", count="size") from None
+
+
+@advise_arguments
+def bits(
+    p: float = 0.5,
+    size: Any = None,
+    *,
+    seed: int | None = None,
+    stream: int = 0,
+    offset: int = 0,
+    generator: Stream | None = None,
+    dtype: Any = None,
+    out: Any = None,
+    threads: int = 1,
+) -> Any:
+    """Independent random bits, each 1 with probability `p`, as integers of 32 or 64 of them. The arguments are those of
+    Client.bits(), and `out` and `threads` of the module; `dtype` is by default that of `out`, or u32, and `size` that of
+    `out`."""
+    mean, number = _arguments.real("p", p), _out.number_of(dtype, out, "u32", _request.LAWS["bits"].types)
+    try:
+        return _draw("bits", size, seed, stream, offset, generator, number, out, threads, mean=mean)
+    except Invalid as error:
+        raise renamed(error, mean="p", count="size") from None
 
 
 def _draw(
-    distribution: int, size: Any, seed: int | None, stream: int, offset: int, generator: Stream | None, dtype: int,
-    out: Any, threads: int, to: _interval.Interval | None = None, **law: Any,
+    law: str, size: Any, seed: int | None, stream: int, offset: int, generator: Stream | None, dtype: int,
+    out: Any, threads: int, to: _interval.Interval | None = None, **parameters: float,
 ) -> Any:  # fmt: skip
     if (seed is None) == (generator is None):
         raise Invalid(f"seed: {seed}, generator: {_arguments.shown(generator)}: expected one of the two")
@@ -392,7 +438,7 @@ def _draw(
     count = math.prod(shape)
 
     def fill(seed: int | None, stream: int, offset: int) -> None:
-        request = _request.numbers(distribution, seed, None, stream, offset, max(1, count), dtype, **law)
+        request = _request.numbers(law, seed, None, stream, offset, max(1, count), dtype, **parameters)
         _request.bytes_of(request)
         if count:
             _out.fill(request, result, _out.threads_of(threads))
@@ -404,5 +450,5 @@ def _draw(
     else:
         check_generator(generator)
         source = generator
-        source._take(kind_of(dtype, **law), count, lambda place: fill(source.seed, source.stream, place))
+        source._take(kind_of(law, dtype), count, lambda place: fill(source.seed, source.stream, place))
     return result if shape or out is not None else result.item()

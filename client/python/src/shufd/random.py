@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Objects that hand out random numbers: `Stream` for `Client.normal()` and `.uniform()`, `BitGenerator` for NumPy and
+"""Objects that hand out random numbers: `Stream` for `Client.normal()` and its neighbours, `BitGenerator` for NumPy and
 all code that takes a `numpy.random.Generator`.
 
 A seed has 2^64 independent streams. A stream has 2^60 draws of 128 random bits. Unless it is moved back, no object makes
@@ -38,29 +38,29 @@ def _place(name: str, value: Any, most: int) -> int:
     return number
 
 
-def kind_of(dtype: int, method: str = "uniform", **law: Any) -> tuple[str, int]:
-    """The kind of numbers for a Stream: their method, and how many a draw has."""
-    return method, 2 if method == "table" or dtype in _dtype.OF_64_BITS else 4
+def kind_of(law: str, dtype: int) -> tuple[str, int]:
+    """The kind of numbers for a Stream: their law, and how many a draw has."""
+    return law, 2 if law == "table" or dtype in _dtype.OF_64_BITS else 4
 
 
 class Stream:
-    """A place in a random stream, for the argument `generator` of normal() and uniform(). These calls move the place
-    behind the numbers that they return. Calls of one method continue in a draw if a draw has equally many numbers of
-    their types: parts of any sizes are together the same numbers of a type, and with the method "table" of all types. A
-    call of another method, or of a type with another count, begins with the next draw.
+    """A place in a random stream, for the argument `generator` of normal(), uniform(), exponential() and bits(). These
+    calls move the place behind the numbers that they return. Calls of one function and method continue in a draw if a
+    draw has equally many numbers of their types: parts of any sizes are together the same numbers of a type, and with
+    the method "table" of all types. Any other call begins with the next draw.
 
     seed, stream  0 to 2^64 - 1
     draw          number of the next draw, 0 to 2^60
 
-    A draw has two numbers, but four for uniform f32 and u32, and for box-muller f32, f16 and bf16. Threads may share a
-    stream; their calls take turns. Pickles and copies.
+    A draw has four numbers of f32 and u32, and of box-muller f16 and bf16. It has two of 64 bits, and of the method
+    "table". Threads may share a stream; their calls take turns. Pickles and copies.
     """
 
     def __init__(self, seed: int, stream: int = 0, draw: int = 0) -> None:
         self.seed = seed_of(seed)
         self.stream = u64("stream", stream)
         self._draw = _place("draw", draw, _DRAWS)
-        self._used, self._kind = 0, ("", 1)  # numbers of that kind, the method and those of a draw, used of _draw
+        self._used, self._kind = 0, ("", 1)  # numbers of that kind, the law and those of a draw, used of _draw
         self._spawned = 0
         self._lock, self._busy = _fork.locks_for(self)
 
