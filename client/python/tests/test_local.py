@@ -257,6 +257,14 @@ def test_a_permutation_is_a_value():
     assert len(others) == 5 and order == local.Permutation(10, 2**64 - 1, 3) and order != [*order]
 
 
+def test_a_permutation_reads_no_freed_memory():
+    """Its fields come from a structure of C. Here freed memory has other bytes at once."""
+    program = "import shufd.local; print(shufd.local.Permutation(1000, 7, 3))"
+    environment = {**os.environ, "PYTHONMALLOC": "debug", "MALLOC_PERTURB_": "165"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert done.stdout == "shufd.local.Permutation(n=1000, seed=7, epoch=3)\n", done.stderr
+
+
 def test_values_in_a_permutation():
     order = local.Permutation(2**62, 7)  # so large that a search would not end
     for value in (0, 2**62 - 1, np.uint64(5), 3.0, True):

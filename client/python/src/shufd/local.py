@@ -134,7 +134,9 @@ class Permutation(Order):
         if isinstance(size, Sizes):
             self._set_sizes(n, seed_of(seed), u64("epoch", epoch), size, window_of(window))
             return
-        order = _request.whole(u64("n", n), seed_of(seed), None, epoch, "primefold", size, window).permutation
+        # `request` has the memory of its fields.
+        request = _request.whole(u64("n", n), seed_of(seed), None, epoch, "primefold", size, window)
+        order = request.permutation
         if not 1 <= order.n <= _MOST:
             raise Invalid(f"n: {n}: expected 1 to 2^62")
         windows = (order.chunk, order.window) if size is not None else (None, None)
