@@ -524,18 +524,18 @@ def test_a_pass_after_the_selected_epoch_does_not_count(client):
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_state_before_the_first_index(client, workers):
-    """A loop makes the iterator of the next epoch when one has ended, and then saves. Without workers this iterator
-    draws nothing, so the sampler knows only the ended epoch."""
-    sampler = shufd.torch.RandomSampler(range(40), seed=3, client=client)
-    loader = torch.utils.data.DataLoader(range(40), batch_size=10, sampler=sampler, num_workers=workers)
+    """A loop makes the iterator of the next epoch when one has ended, and then saves. Only set_epoch() tells that the job
+    is at the next epoch."""
+    sampler = shufd.torch.RandomSampler(range(400), seed=3, client=client)
+    loader = torch.utils.data.DataLoader(range(400), batch_size=10, sampler=sampler, num_workers=workers)
     batches = iter(loader)
     for epoch in (0, 1):
-        assert [len(next(batches)) for _ in range(4)] == [10] * 4
-        assert sampler.state_dict(used=40)["epoch"] == epoch
-        if workers == 0:
-            with pytest.raises(shufd.Invalid, match="used: 0: .* may be over, .* after its end pass used=40"):
-                sampler.state_dict(used=0)
-            sampler.set_epoch(epoch + 1)
+        assert [len(next(batches)) for _ in range(40)] == [10] * 40
+        assert sampler.state_dict(used=400)["epoch"] == epoch
+        batches = iter(loader)
+        with pytest.raises(shufd.Invalid, match="used: 0: .* may be over, .* after its end pass used=400"):
+            sampler.state_dict(used=0)
+        sampler.set_epoch(epoch + 1)
         batches = iter(loader)
         state = sampler.state_dict(used=0)
         assert (state["epoch"], state["position"]) == (epoch + 1, 0)
@@ -543,36 +543,35 @@ def test_state_before_the_first_index(client, workers):
 
 @pytest.mark.parametrize("kind", ["DistributedSampler", "RandomSampler"])
 @pytest.mark.parametrize("batches", [False, True])
-@pytest.mark.parametrize("stateful", [False, True])
-def test_used_0_after_workers_have_drawn_all(client, kind, batches, stateful):
+@pytest.mark.parametrize("options", [{}, {"persistent_workers": True}, {"stateful": True}], ids=str)
+def test_used_0_after_workers_have_drawn(client, kind, batches, options):
     """A job that continues near the end of an epoch, and saves before its first step."""
     skip_fork_under_asan()
-    of = torch.utils.data.DataLoader
-    if stateful:
+    options, of = dict(options), torch.utils.data.DataLoader
+    if options.pop("stateful", False):
         of = pytest.importorskip("torchdata.stateful_dataloader").StatefulDataLoader
     ranks = (1, 0) if kind == "DistributedSampler" else ()
-    sampler = getattr(shufd.torch, kind)(range(40), *ranks, seed=3, client=client)
-    options = {"sampler": sampler, "batch_size": 10}
-    if batches:
-        options = {"batch_sampler": shufd.torch.BatchSampler(sampler, 10, False)}
-    loader = of(range(40), num_workers=2, **options)
-    state = {**sampler.state_dict(), "epoch": 5, "position": 15}
+    sampler = getattr(shufd.torch, kind)(range(100), *ranks, seed=3, client=client)
+    source = {"batch_sampler": shufd.torch.BatchSampler(sampler, 10, False)} if batches else {"sampler": sampler, "batch_size": 10}
+    loader = of(range(100), num_workers=2, **source, **options)
+    state = {**sampler.state_dict(), "epoch": 5, "position": 35}
     sampler.load_state_dict(state)
     sampler.set_epoch(5)
     for step, batch in enumerate(loader):
-        assert sampler.state_dict(used=10 * step) == {**state, "position": 15 + 10 * step}
-    assert (step, len(batch)) == (2, 5)
+        assert sampler.state_dict(used=10 * step) == {**state, "position": 35 + 10 * step}
+    assert (step, len(batch)) == (6, 5)
     with pytest.raises(shufd.Invalid, match="used: 0: .* may be over"):  # the job may be before the next epoch
         sampler.state_dict(used=0)
     sampler.set_epoch(6)
     assert sampler.state_dict(used=0) == {**state, "epoch": 6, "position": 0}
-    sampler.load_state_dict({**state, "position": 30})
-    for _ in loader:  # the only batch: its epoch may have ended
+    sampler.load_state_dict({**state, "position": 70})
+    sampler.set_epoch(5)
+    for _ in loader:  # three batches, which workers have drawn: the epoch may have ended
         with pytest.raises(shufd.Invalid, match="used: 0: .* may be over"):
             sampler.state_dict(used=0)
 
 
-@pytest.mark.parametrize("stop", [3, 9])
+@pytest.mark.parametrize("stop", [1, 3, 9])
 @pytest.mark.parametrize("batches", [False, True])
 @pytest.mark.parametrize("options", [
     {}, {"num_workers": 2, "persistent_workers": True}, {"stateful": True}, {"stateful": True, "num_workers": 2},
@@ -679,12 +678,13 @@ def test_ranks_are_unknown_in_a_spawned_worker(daemon):
 
 
 def test_state_before_the_first_index_of_an_epoch(client):
+    """The iterator has it. The sampler knows only the last iteration that began."""
     sampler = shufd.torch.RandomSampler(range(40), seed=3, client=client)
     list(sampler)
-    following = iter(sampler)
-    assert sampler.state_dict() == following.state_dict()
-    assert sampler.state_dict()["epoch"] == 1 and sampler.state_dict()["position"] == 0
-    del following
+    state = iter(sampler).state_dict()
+    assert (state["epoch"], state["position"]) == (1, 0)
+    with pytest.raises(shufd.Invalid, match="used: None: .* save the state_dict\\(\\) of its iterator instead"):
+        sampler.state_dict()
     assert sampler.state_dict(used=40)["position"] == 40
 
 
@@ -1076,6 +1076,42 @@ def test_copies_of_random_samplers(client):
         assert list(other) == client.permute(100, 3, 1).tolist()
     sampler.load_state_dict({**state, "position": 100})
     assert list(copy.copy(sampler)) == client.permute(100, 3, 1).tolist() and sampler.epoch == 1
+
+
+@pytest.mark.parametrize("kind", ["DistributedSampler", "RandomSampler"])
+def test_the_state_of_a_copy_is_where_it_begins(client, kind):
+    sampler = getattr(shufd.torch, kind)(range(40), seed=3, client=client)
+    for drawn in (4, 40):
+        assert len([*itertools.islice(sampler, drawn)]) == drawn
+        for other in (copy.copy(sampler), pickle.loads(pickle.dumps(sampler))):
+            state = other.state_dict()
+            resumed = getattr(shufd.torch, kind)(range(40), seed=3, client=client)
+            resumed.load_state_dict(state)
+            assert list(resumed) == list(other)
+            with pytest.raises(shufd.Invalid, match="used: 4: expected 0 to 0"):
+                copy.copy(sampler).state_dict(used=4)
+
+
+def test_unused_iterators_take_the_loaded_place(client):
+    """The first one that is used continues there."""
+    for order in ((0, 1), (1, 0)):
+        sampler = shufd.torch.RandomSampler(range(24), seed=7, client=client)
+        sampler.set_epoch(1)
+        unused = [iter(sampler), iter(sampler)]
+        sampler.load_state_dict({**sampler.state_dict(), "epoch": 3, "position": 16})
+        assert [*unused[order[0]]] == client.permute(24, 7, 3).tolist()[16:]
+        assert [*unused[order[1]]] == client.permute(24, 7, 4).tolist()
+
+
+def test_an_older_iterator_keeps_the_epoch_that_is_set(client):
+    """It begins after set_epoch(), which selects the epoch of the next iterator."""
+    sampler = make_sampler(client, 24, 1, 0, epoch=1)
+    older = iter(sampler)
+    sampler.set_epoch(2)
+    assert next(older) == client.permute(24, 3, 1)[0]
+    with pytest.raises(shufd.Invalid, match="an iteration after epoch 2, .* has gone on to epoch 1"):
+        sampler.state_dict(used=1)
+    assert [*sampler] == client.permute(24, 3, 2).tolist()
 
 
 def test_next_epoch_is_prefetched(client):

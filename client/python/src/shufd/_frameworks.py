@@ -7,7 +7,6 @@ from __future__ import annotations
 import itertools
 import os
 import sys
-import weakref
 from types import FrameType
 from typing import Any, Iterator
 
@@ -21,31 +20,28 @@ _DIVIDERS = {
     "pytorch_lightning.overrides.distributed": ("UnrepeatedDistributedSamplerWrapper",),
 }
 OF_ACCELERATE = _DIVIDERS["accelerate.data_loader"]
-_LOADERS = (
-    "accelerate.data_loader",
-    *(f"{name}.{module}" for name in ("lightning.fabric", "lightning_fabric") for module in ("utilities.data", "wrappers")),
-)
+_FABRIC = tuple(f"{name}.{module}" for name in ("lightning.fabric", "lightning_fabric") for module in ("utilities.data", "wrappers"))
 _STATEFUL = "torchdata.stateful_dataloader.stateful_dataloader"
 _BATCHES = "torchdata.stateful_dataloader.sampler"
 _NODES = "torchdata.nodes.adapters"
-_TRAINERS = {"lightning": "Lightning", "pytorch_lightning": "Lightning", "transformers": "the Trainer of transformers"}
-_PASSES_EPOCH = ("set_epoch", "_set_sampler_epoch")  # functions that pass on the epoch of their caller
+# The functions that count the iterations of a job: accelerate and nodes not those that were left early or not used.
+_COUNTERS = {(name, "__iter__"): "loader" for name in ("accelerate.data_loader", *_FABRIC)} | {(_NODES, "reset"): "node"}
 _PACKAGE = os.path.dirname(__file__)
 
 
 def _frames() -> Iterator[FrameType]:
-    """The frames below the function that asks: its callers, the nearest first. Reading f_locals of a frame keeps its
-    objects, so do it only for known modules."""
-    frame = sys._getframe(2).f_back
+    """The frames of the callers outside this package, the nearest first. Reading f_locals of a frame keeps its objects, so
+    do it only for known modules."""
+    frame = sys._getframe(1).f_back
     while frame is not None:
-        yield frame
+        if os.path.dirname(frame.f_code.co_filename) != _PACKAGE:
+            yield frame
         frame = frame.f_back
 
 
-def _caller() -> FrameType:
-    """The nearest frame of another package, or else this one."""
-    others = (frame for frame in _frames() if os.path.dirname(frame.f_code.co_filename) != _PACKAGE)
-    return next(others, sys._getframe())
+def _place_of(frame: FrameType) -> tuple[str, str]:
+    """Its module and its function."""
+    return str(frame.f_globals.get("__name__")), frame.f_code.co_name
 
 
 def divider() -> tuple[str, Any]:
@@ -75,16 +71,15 @@ def divides_again() -> bool:
     return framework in OF_ACCELERATE and ranks_of(owner) > 1
 
 
-def sets_epoch_by_itself() -> bool:
-    """Whether a loader of accelerate or Lightning Fabric calls the caller, as it does when it begins an iteration. It
-    counts the iterations of this job that were not left early, so after a restart or a break its number is wrong."""
+def epoch_counter() -> str:
+    """The kind of the framework that sets the epoch of the caller by itself when it begins an iteration: "loader" or "node";
+    or "". Its number counts the iterations of this job, so after a restart or a break it is wrong."""
     for frame in _frames():
-        if frame.f_globals.get("__name__") in _LOADERS:
-            if frame.f_code.co_name == "__iter__":
-                return True
-        elif frame.f_code.co_name != "set_epoch" and os.path.dirname(frame.f_code.co_filename) != _PACKAGE:
-            return False
-    return False
+        if kind := _COUNTERS.get(_place_of(frame)):
+            return kind
+        if frame.f_code.co_name not in ("set_epoch", "_set_sampler_epoch"):
+            break
+    return ""
 
 
 def is_dispatched() -> bool:
@@ -93,96 +88,61 @@ def is_dispatched() -> bool:
     return framework == "DataLoaderDispatcher" and ranks_of(owner) > 1
 
 
-def skips_batches() -> bool:
-    """Whether accelerate leaves out the first batches of the caller's order, to continue an epoch."""
+def skipper() -> str:
+    """Whether a "loader" or "node" leaves out the first indices of the caller, to continue an epoch, or "": of accelerate
+    after skip_first_batches(), of torchdata for a source without a state."""
     for frame in _frames():
-        if frame.f_globals.get("__name__") == "accelerate.data_loader":
-            owner: Any = frame.f_locals.get("self")
-            if type(owner).__name__ == "SkipBatchSampler" and owner.skip_batches > 0:
-                return True
-    return False
-
-
-def fast_forwards() -> bool:
-    """Whether a loader of torchdata leaves out the first indices of the caller, to continue the state of something that
-    has no state itself, such as batches of torch."""
-    for frame in _frames():
-        place = frame.f_globals.get("__name__"), frame.f_code.co_name
-        if place == (_STATEFUL, "_next_index"):
-            loader = frame.f_locals["self"]
-            return isinstance(loader._sampler_iter, itertools.islice) and loader._sampler_iter_yielded > 0
-        if place == (_NODES, "reset"):
-            node = frame.f_locals["self"]
-            source = getattr(node, "sampler", getattr(node, "iterable", None))
-            return frame.f_locals.get("initial_state") is not None and not hasattr(source, "load_state_dict")
-    return False
-
-
-def node_that_resets(loads: bool) -> Any:
-    """The node of torchdata that begins the caller, from a state or without one, or None. A SamplerWrapper has the number
-    of its epoch, which it counts from the start of the job."""
-    for frame in _frames():
-        if frame.f_globals.get("__name__") == _NODES and frame.f_code.co_name == "reset":
-            return frame.f_locals["self"] if (frame.f_locals.get("initial_state") is not None) == loads else None
-    return None
-
-
-def trainer_that_calls() -> str:
-    """The name of the trainer that calls set_epoch() of the caller with its own count of epochs, or ""."""
-    for frame in _frames():
-        if frame.f_code.co_name not in _PASSES_EPOCH and os.path.dirname(frame.f_code.co_filename) != _PACKAGE:
-            return _TRAINERS.get(str(frame.f_globals.get("__name__")).partition(".")[0], "")
+        module, function = _place_of(frame)
+        if module not in ("accelerate.data_loader", _STATEFUL, _BATCHES, _NODES):
+            continue
+        owner: Any = frame.f_locals.get("self")
+        if getattr(owner, "skip_batches", 0) > 0:
+            return "loader"
+        if function == "_next_index" and isinstance(owner._sampler_iter, itertools.islice) and owner._sampler_iter_yielded > 0:
+            return "loader"
+        if function == "load_state_dict" or (function == "reset" and frame.f_locals.get("initial_state") is not None):
+            sources = (getattr(owner, name, None) for name in ("sampler", "iterable", "_dataset"))
+            if not any(hasattr(source, "load_state_dict") for source in sources):
+                return "node" if module == _NODES else "loader"
     return ""
 
 
-def is_called_by_torchdata() -> bool:
-    """Whether a loader of torchdata calls the caller. It saves a state before it draws further."""
-    return any(str(frame.f_globals.get("__name__")).startswith("torchdata.") for frame in _frames())
-
-
-def is_saved_with_iterator() -> bool:
-    """Whether a StatefulDataLoader itself saves the caller. It saves the iterator of the caller too, which has its place."""
-    return str(_caller().f_globals.get("__name__")).startswith("torchdata.stateful_dataloader.")
-
-
-def least_batch(sampler: Any) -> int:
-    """The size of the smallest batch of the StatefulDataLoader that loads this sampler, and drops a smaller one; or 1. The
-    indices of a sampler in another one need not be those of the batches."""
+def _torchdata() -> Any:
+    """The object of torchdata that calls the caller directly, or None."""
     for frame in _frames():
-        if frame.f_globals.get("__name__") == _BATCHES and frame.f_code.co_name == "load_state_dict":
-            batches = frame.f_locals["self"]
-            return int(batches.batch_size) if batches.drop_last and batches.sampler is sampler else 1
-    return 1
-
-
-def iterator_of_node() -> Any:
-    """The iterator of a node of torchdata that saves the caller, or None. The node saves no iterator, and the caller may
-    have several."""
-    frame = _caller()
-    is_node = frame.f_globals.get("__name__") == _NODES and frame.f_code.co_name == "get_state"
-    return getattr(frame.f_locals.get("self"), "_it", None) if is_node else None
-
-
-def loader_of_torch() -> weakref.ref[Any] | None:
-    """The iterator of the DataLoader that draws from the caller."""
-    for frame in _frames():
-        if frame.f_globals.get("__name__") == "torch.utils.data.dataloader" and frame.f_code.co_name == "_next_index":
-            return weakref.ref(frame.f_locals["self"])
+        if not _place_of(frame)[0].startswith("torchdata."):
+            return None
+        if "self" in frame.f_locals:
+            return frame.f_locals["self"]
     return None
 
 
-def is_beginning(loader: Any, has_drawn_all: bool) -> bool:
-    """Whether this iterator of a DataLoader has more batches, and has delivered two at most: the first one, and one that
-    accelerate reads ahead. Its workers may have drawn all indices."""
-    has_more = not has_drawn_all or getattr(loader, "_rcvd_idx", 0) < getattr(loader, "_send_idx", 0)
-    return loader._num_yielded == 0 or (has_more and loader._num_yielded <= 2)
+def is_called_by_torchdata() -> bool:
+    """Whether a loader of torchdata calls the caller, also through a class of a user."""
+    return any(_place_of(frame)[0].startswith("torchdata.") for frame in _frames())
+
+
+def saved_iterator() -> Any:
+    """The iterator of the caller that a loader of torchdata has, which saves the caller; or None."""
+    owner = _torchdata()
+    iterators = (getattr(owner, name, None) for name in ("_it", "sampler_iter", "_sampler_iter"))
+    return next((iterator for iterator in iterators if iterator is not None), None)
+
+
+def is_node_loading() -> bool:
+    """Whether a node of torchdata begins the caller at the state that it has just loaded."""
+    frame = next(_frames())
+    return _place_of(frame) == (_NODES, "reset") and frame.f_locals.get("initial_state") is not None
+
+
+def least_batch() -> int:
+    """The size of the smallest batch of the StatefulDataLoader that loads the caller, and drops a smaller one; or 1."""
+    owner = _torchdata()
+    return int(owner.batch_size) if getattr(owner, "drop_last", False) and hasattr(owner, "samples_yielded") else 1
 
 
 def is_discarded() -> bool:
     """Whether torchdata discards the iteration of the caller: a loader with workers begins one to continue a state at the
     end of an epoch, and then another."""
-    for frame in _frames():
-        if frame.f_globals.get("__name__") == _STATEFUL and frame.f_code.co_name == "__init__":
-            state = frame.f_locals.get("next_iter_state")
-            return bool(state and state.get("_iterator_finished"))
-    return False
+    states = (f.f_locals.get("next_iter_state") for f in _frames() if _place_of(f) == (_STATEFUL, "__init__"))
+    return any(state and state.get("_iterator_finished") for state in states)

@@ -15,7 +15,7 @@ import gc
 import itertools
 import warnings
 import weakref
-from typing import Any, Callable, Iterable, Iterator, Mapping, Sized, cast
+from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Sized, cast
 
 from . import _errors, _frameworks, _request, _sampler_state
 from ._arguments import integer, seed_of, shown, u64
@@ -65,16 +65,11 @@ class Resumable:
         self._epoch = 0
         self._resume: int | None = 0  # the global position of the next iteration; None: that of a new one
         self._is_set = False  # set_epoch() has selected the epoch of the next iteration
-        self._is_loaded = False  # load_state_dict() has selected the place of the next iteration
-        self._counted: int | None = None  # by a framework that sets the epoch by itself: its number of this epoch
-        self._shift = 0  # from such numbers to epochs
-        self._number_of_node: int | None = None  # of the last set_epoch(), if a node of torchdata called it
-        self._is_counted_by_node = False  # torchdata's wrapper has loaded the place, and selects the next epoch itself
-        self._is_set_by_node = False  # such a wrapper has called set_epoch() last
+        self._loaded_by = ""  # "job" or "loader": load_state_dict() has selected the place of the next iteration
+        self._loads = 0  # of the job, which unused iterators take too
         self._selected: int | None = None  # by the last set_epoch() of the job
-        self._later: int | None = None  # an epoch that set_epoch() selected before an earlier one was loaded
+        self._is_counted = False  # a framework counts the iterations, so each one is the next epoch
         self._cursor: Cursor | None = None  # of the iteration that began last
-        self._following_place: weakref.ref[_Place] | None = None  # of the iteration that was made last
         self._begun: list[weakref.ref[_Place]] = []  # since the last set_epoch() or load_state_dict()
 
     @property
@@ -95,53 +90,34 @@ class Resumable:
 
     def set_epoch(self, epoch: int) -> None:
         """Selects the epoch of the next iteration, and takes the length of the data. An iteration that continues
-        a loaded state of this epoch keeps its place, any other begins at the beginning. A loader of accelerate or
-        Lightning Fabric, or a node of torchdata, calls it by itself, with a number that it counts from the start of the
-        job: that does not change a place that the job has selected, and later ones count from there. Warns
-        (RuntimeWarning) if a trainer's own count discards the place of a loaded state."""
+        a loaded state of this epoch keeps its place, any other begins at the beginning. Loaders of accelerate and
+        Lightning Fabric, and nodes of torchdata, call it with a number that they count from the start of the job. Such a
+        number selects only the first epoch of a node: from then on, each iteration is the next epoch, if the job selects
+        no other. Warns (RuntimeWarning) if an earlier epoch discards the place of a loaded state."""
         epoch = u64("epoch", epoch)
-        is_counted = _frameworks.sets_epoch_by_itself()
-        is_of_node = not is_counted and _frameworks.node_that_resets(loads=False) is not None
-        self._number_of_node = epoch if is_of_node else None
-        if is_counted or is_of_node:
-            is_selected = self._is_selected_by_job(is_of_node)
-            if is_selected:
-                self._shift = self.epoch - epoch
-                if not self._is_end(self._resume or 0):
-                    return
-            self._counted, epoch = epoch if is_counted and not is_selected else None, (epoch + self._shift) % 2**64
+        if counter := _frameworks.epoch_counter():
+            is_new = not (self._is_counted or self._is_set or self._loaded_by) and self._resume == 0
+            self._is_counted = True
+            if counter == "node" and is_new:
+                self._epoch, self._n, self._is_set = epoch, len(self._data), True
+            elif counter == "node" and self._loaded_by == "loader":  # the iterator that had this place is gone
+                self._move(self._following() if self._is_end(self._resume or 0) else self._epoch, 0)
+            return
         self._begun = []
         if epoch != self._epoch:
-            self._warn_of_lost_place(epoch)
+            if self._loaded_by and epoch < self._epoch:
+                warnings.warn(
+                    f"sampler: set_epoch({epoch}): the loaded place, epoch {self._epoch} and position {self._resume}, is discarded: "
+                    "continue a trainer, which counts its epochs, from its own checkpoint, as docs/loaders.md shows",
+                    RuntimeWarning, stacklevel=2,
+                )  # fmt: skip
             self._move(epoch, 0)
-        elif self._resume is None or (self._is_counted_by_node and is_of_node):
+        elif self._resume is None:
             self._resume = 0  # the cursor stays: Lightning calls this after workers have drawn
         n = len(self._data)
         if self._resume and n != self.n:
             raise _errors.Invalid(f"dataset: length {n}: expected {self.n}, the length of the loaded state")
-        self._n, self._is_set, self._later = n, True, None
-        self._is_set_by_node = is_of_node
-        self._selected = None if is_counted else epoch
-        self._counted = self._counted if is_counted else None
-
-    def _is_selected_by_job(self, is_of_node: bool) -> bool:
-        """Whether the job itself has loaded or set the place of the next iteration."""
-        if is_of_node:
-            return (self._is_loaded and not self._is_counted_by_node) or (self._is_set and not self._is_set_by_node)
-        return self._is_loaded or (self._is_set and self._selected is not None)
-
-    def _warn_of_lost_place(self, epoch: int) -> None:
-        """Warns if a trainer sets an epoch that it has counted, and no iterator has the place that the job has loaded."""
-        if not self._is_loaded or epoch == self.epoch:
-            return
-        place = None if self._following_place is None else self._following_place()
-        trainer = _frameworks.trainer_that_calls()
-        if trainer and not (place is not None and not place.has_begun and place.chosen is not None):
-            warnings.warn(
-                f"sampler: {trainer} sets epoch {epoch}, so the loaded place, epoch {self._epoch} and position "
-                f"{self._resume}, is discarded: continue {trainer} from its own checkpoint, as docs/loaders.md shows",
-                RuntimeWarning, stacklevel=3,
-            )  # fmt: skip
+        self._n, self._is_set, self._selected = n, True, epoch
 
     @property
     def remaining(self) -> int:
@@ -168,44 +144,55 @@ class Resumable:
     def _begin(self) -> Cursor:
         """Begins an iteration. If the daemon fails, the next iteration begins at the same place."""
         self._cursor = None  # its lease ends before the next one begins
-        if self._resume is None:
-            self._move(self._next(), 0)
-        elif self._is_end(self._resume) and not (self._is_set or self._is_counted_by_node):
-            self._move((self._epoch + 1) % 2**64 if self._later is None else self._next(), 0)
+        self._go_on()
+        if self._is_end(self._resume or 0) and not self._is_set:
+            self._move((self._epoch + 1) % 2**64 if self._loaded_by == "job" else self._following(), 0)
+            self._loaded_by = "job"
         self._check_skips(self._resume or 0)
         self._cursor = cursor = self._cursor_from(self._resume or 0)
         cursor.description = self._description()
-        if self._is_loaded or not _frameworks.is_discarded():
-            self._end_place()
+        self._end_place()
         return cursor
 
+    def _go_on(self) -> None:
+        """Goes on to the next epoch, if an iteration of this one has begun."""
+        if self._resume is None:
+            self._move(self._following(), 0)
+
     def _check_skips(self, start: int) -> None:
-        """Fails if a loader leaves out indices from the middle of the epoch on, because the job has loaded both places."""
-        if start > 0 and not self._is_end(start) and (_frameworks.skips_batches() or _frameworks.fast_forwards()):
+        """Fails if a loader leaves out the first indices of another place than it means."""
+        skipper = _frameworks.skipper()
+        if not skipper or _frameworks.is_discarded():
+            return
+        if skipper == "node":
+            raise _errors.Invalid(
+                "sampler: a node of torchdata leaves out the first indices of a class without a state, and its epoch may have "
+                "ended: give the class state_dict() and load_state_dict(), as shufd.torch.BatchSampler has them"
+            )
+        if start > 0 and not self._is_end(start):
             raise _errors.Invalid(
                 f"sampler: its state, at position {start}, is loaded, and the loader leaves out its first batches too: load "
                 "one state, of the sampler or of the loader, and skip no batches after that of the sampler"
             )
-
-    def _next(self) -> int:
-        """The epoch of an iteration after the current one."""
-        epoch, self._later = self._following() if self._later is None else self._later, None
-        return epoch
+        if not (self._is_set or self._loaded_by) and self._following() != self._epoch:
+            raise _errors.Invalid(
+                "sampler: a loader continues an epoch, which it does not tell this sampler: call its set_epoch() before "
+                "skip_first_batches() or the iteration, or in the Trainer add the callback of docs/loaders.md"
+            )
 
     def _end_place(self) -> None:
         """The iteration of the place has begun."""
-        self._resume, self._is_set, self._is_loaded = None, False, False
+        self._resume, self._is_set, self._loaded_by = None, False, ""
 
     def _choose_seed(self) -> None:
         """A sampler without a seed draws one."""
 
-    def _select(self, epoch: int, position: int, seed: int | None) -> None:
-        """The next iteration begins there, and an epoch that set_epoch() has selected meanwhile follows."""
-        if (epoch, position) != (self._epoch, self._resume):
-            later = self._epoch if self._is_set else self._later
-            self._move(epoch, position)
-            self._later = later if later != epoch else None
-        self.seed = seed
+    def _selection(self) -> _Selection:
+        return _Selection(self._epoch, self._resume or 0, self._is_set, self.seed)
+
+    def _select(self, selection: _Selection) -> None:
+        self._epoch, self._resume, self._is_set, self.seed = selection
+        self._loaded_by = "job"
 
     def _cursor_from(self, start: int) -> Cursor:
         """A cursor at the global position of the epoch."""
@@ -217,14 +204,13 @@ class Resumable:
 
     def _move(self, epoch: int, position: int) -> None:
         self._epoch, self._resume, self._cursor = epoch, position, None
-        self._is_set = self._is_loaded = False
+        self._is_set, self._loaded_by = False, ""
 
     def iterate(self, parts: Callable[[Cursor], Iterator[Iterable[Any]]], least: int = 1) -> Iteration:
         """An iteration over the parts that `parts` makes of its cursor, if `least` indices are left."""
         if not self._resume and not self._is_set:
             self._n = len(self._data)
         place = _Place(self, least)
-        self._following_place = weakref.ref(place)
         iteration = cast(Iteration, Iteration.from_iterable(place.run(parts)))
         iteration.place = place
         return iteration
@@ -241,107 +227,96 @@ class Resumable:
               resume it counts from 0 again. Needed once an iteration has begun, because loaders draw indices
               before the job gets them. After a smaller last batch, steps * batch_size is more than the number of
               drawn indices: once all are drawn, any larger number means the end. Batches must come in the order in
-              which their indices are drawn, so a DataLoader needs in_order=True, its default. 0 is the beginning of the
-              iteration that began last, or after set_epoch() that of the next one
+              which their indices are drawn, so a DataLoader needs in_order=True, its default
 
-        Fails with Invalid without `used` after the first index; if `used` is more than the number of drawn indices, and
-        some are left; if it is 0, and the last iteration may be over; if two iterations of the epoch run; or if a
-        subclass has its own __iter__, but not this method. Loaders of torchdata save this state themselves, without
-        `used`.
+        Fails with Invalid without `used` once an index is drawn; if `used` is more than the number of drawn indices, and
+        some are left; if it is 0, and the iteration may be over: without set_epoch() before it, or once all indices are
+        drawn; if two iterations of the epoch run; or if a subclass has its own __iter__, but not this method. The iterator
+        has the place of its own iteration: loaders of torchdata save its state_dict().
         """
         return self._state_for(self, used)
 
     def _state_for(self, owner: Any, used: int | None) -> dict[str, Any]:
         """state_dict() of the owner of the iteration: this sampler, or the batches of a class that iterates itself."""
-        node = None if used is not None else _frameworks.iterator_of_node()
-        if isinstance(node, Iteration):
-            return node.state_dict()
-        place = None if self._following_place is None else self._following_place()
-        needs_seed = self._cursor is None and self.seed is None
-        is_before_first = used == 0 if used is not None else self._has_ended() or needs_seed
-        if place is not None and not place.has_begun and is_before_first:
-            return place.state_dict()  # loaders make an iterator, and save the sampler before its first index
-        if self._cursor is not None:
-            if used == 0 and self._cursor.step > 0 and self._is_set and self._cursor.share.start == self._resume:
-                return _Place(self).state_dict()  # of the next iteration, which begins at the same place as this one
-            self._check_saving(owner, used, self._cursor)
-        if used is not None and self._selected not in (None, self._epoch):
-            raise _errors.Invalid(
-                f"sampler: an iteration after epoch {self._selected}, which set_epoch() selected, has gone on to epoch "
-                f"{self._epoch}: use a second sampler to look at data, or call set_epoch() before each iteration"
-            )
-        if used is not None:
-            position = self._position_of(integer("used", used))
-        else:
-            position = (self._resume or 0) if self._cursor is None else self._cursor.position
-        description = self._description() if self._cursor is None else self._cursor.description
-        return {**description, "position": position}
+        if used is None:
+            iteration = _frameworks.saved_iterator()
+            if isinstance(iteration, Iteration) and iteration.place.sampler is self:
+                return iteration.state_dict()
+        used = None if used is None else integer("used", used)
+        if self._cursor is not None or (used is None and _frameworks.is_called_by_torchdata()):
+            self._check_saving(owner, used)
+        elif not used:
+            following = copy.copy(self)
+            following._go_on()
+            return following._state()
+        return self._state_after(used or 0, self._cursor)
 
-    def _check_saving(self, owner: Any, used: int | None, cursor: Cursor) -> None:
+    def _state(self) -> dict[str, Any]:
+        """Of the next iteration."""
+        return {**self._description(), "position": self._resume or 0}
+
+    def _state_after(self, used: int, cursor: Cursor | None) -> dict[str, Any]:
+        most, ranks = (0, 1) if cursor is None else (cursor.step, cursor.ranks)
+        if cursor is None or used < 0 or (used * ranks > most and not self._has_ended()):
+            raise _errors.Invalid(f"used: {used * ranks}: expected 0 to {most}, the indices drawn since the iteration began")
+        return {**cursor.description, "position": cursor.share.position(used * ranks)}
+
+    def _check_saving(self, owner: Any, used: int | None) -> None:
         """Fails if the place of the iteration that began last is unknown."""
-        if used is None and not _frameworks.is_called_by_torchdata():
-            raise _errors.Invalid(
-                "used: None: loaders draw indices ahead: pass used=, the number of indices that this rank has used since "
-                "the iteration began, or save the state of a StatefulDataLoader"
-            )
-        is_known = not iterates_itself(owner) or (used is not None and is_own(owner, "state_dict"))
-        if not is_known and used != 0:
+        cursor, iterates, counts = self._cursor, iterates_itself(owner), is_own(owner, "state_dict")
+        if iterates and not counts and used != 0:
             raise _errors.Invalid(
                 f"sampler: {type(owner).__name__}: its own __iter__ may draw ahead or leave indices out, so its place is "
                 "unknown: give the class a state_dict() that passes used= to this one, the number of drawn indices"
             )
-        counts = iterates_itself(owner) and is_own(owner, "state_dict")
-        if used == 0 and cursor.step > 0 and not counts and not self._is_beginning(cursor):
+        if used is None:
+            raise _errors.Invalid(
+                "used: None: loaders draw indices ahead: pass used=, the number of indices that this rank has used since "
+                "the iteration began; a class around the sampler may save the state_dict() of its iterator instead"
+            )
+        if cursor is None:
+            return
+        if used == 0 and cursor.step > 0 and not (self._is_at_beginning(cursor) or (iterates and counts)):
             raise _errors.Invalid(
                 "used: 0: the iteration that began last may be over, so the place is ambiguous: after its end pass "
                 f"used={len(cursor.share)}, for the next one call set_epoch() first, and at its beginning save a "
                 "state_dict() from before it"
             )
-        if not (used is None and _frameworks.is_saved_with_iterator()) and self._runs_twice():
+        if self._runs_twice():
             raise _errors.Invalid(
                 "sampler: another iteration began before the last one has ended, so the place is ambiguous: use a second "
                 "sampler to look at data, or call set_epoch() before the iteration that counts"
             )
+        if self._selected not in (None, epoch := cursor.description["epoch"]):
+            raise _errors.Invalid(
+                f"sampler: an iteration after epoch {self._selected}, which set_epoch() selected, has gone on to epoch "
+                f"{epoch}: use a second sampler to look at data, or call set_epoch() before each iteration"
+            )
 
-    def _is_beginning(self, cursor: Cursor) -> bool:
-        """Whether the job has certainly not gone on from the beginning of the iteration that began last."""
-        if self._is_set:
-            return False  # the next iteration will begin elsewhere
-        gc.collect()  # a loader of torch that was left may be part of a cycle of references
-        if cursor.loader is None:
-            return cursor in self._running() and not self._has_ended()
-        loader = cursor.loader()
-        return loader is not None and _frameworks.is_beginning(loader, self._has_ended())
+    def _is_at_beginning(self, cursor: Cursor) -> bool:
+        """Whether a job that has used no index is at the beginning of the iteration that began last."""
+        epoch = cursor.description["epoch"]
+        if self._is_set:  # the job may be at the next iteration
+            return (epoch, cursor.share.start) == (self._epoch, self._resume)
+        return self._selected == epoch and not self._has_ended()
 
     def _runs_twice(self) -> bool:
         """Whether another iteration began and has neither ended nor been left."""
 
-        def is_other(cursor: Cursor) -> bool:
-            return cursor is not self._cursor and cursor.step < len(cursor.share)
+        def is_other(place: _Place | None) -> bool:
+            cursor = None if place is None else place.cursor
+            return cursor is not None and cursor is not self._cursor and cursor.step < len(cursor.share)
 
-        if any(map(is_other, self._running())):
+        if any(is_other(of()) for of in self._begun):
             gc.collect()  # a loader of torch that was left may be part of a cycle of references
-        return any(map(is_other, self._running()))
-
-    def _running(self) -> list[Cursor]:
-        """The cursors of the iterations that began and whose iterators still exist."""
-        return [place.cursor for place in (of() for of in self._begun) if place is not None and place.cursor is not None]
-
-    def _position_of(self, used: int) -> int:
-        used *= 1 if self._cursor is None else self._cursor.ranks
-        most = 0 if self._cursor is None else self._cursor.step
-        if used < 0 or (used > most and not self._has_ended()):
-            raise _errors.Invalid(
-                f"used: {used}: expected 0 to {most}, the indices drawn since the iteration began"
-            )
-        return (self._resume or 0) if self._cursor is None else self._cursor.share.position(used)
+        return any(is_other(of()) for of in self._begun)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Lets the next iteration continue at the place of a state, which any number of ranks may have
         saved. Takes constant time. If the state is at the end of its epoch, this iteration and `epoch` are the next
-        epoch, but set_epoch() with the ended epoch makes it empty. A later epoch that set_epoch() has selected already
-        stays. If the state is before the end, the later epoch follows after the rest of this one.
-        Fails with Invalid for a state of other data, seed, algorithm or class."""
+        epoch, but set_epoch() with the ended epoch makes it empty. Fails with Invalid for a state of other data, seed,
+        algorithm or class; and if a loader of torchdata loads the middle of an epoch before that which set_epoch() has
+        selected."""
         state_dict = self._rounded(state_dict)
         kept, self._n = self._n, len(self._data)
         try:
@@ -349,33 +324,26 @@ class Resumable:
         except _errors.Invalid:
             self._n = kept
             raise
-        node, is_of_job = _frameworks.node_that_resets(loads=True), not _frameworks.is_called_by_torchdata()
-        is_selected = self._is_set and self._epoch == epoch
-        self._begun, self._selected = [], None
-        if is_of_job:  # torchdata's iterators load places of their own
-            self._unchoose_place()
-        if self._counted is not None:  # the number of a framework selects nothing
-            following = (epoch + self._is_end(position)) % 2**64
-            self._shift = following - self._counted
-            self._move(following, 0)
-            self._is_set = following != epoch
-        chosen = self._epoch if self._is_set else self._later
-        later = chosen if chosen is not None and chosen > epoch else None
-        if not (self._is_set and later is not None and self._is_end(position)):
-            self._move(epoch, position)  # StatefulDataLoader loads its state after set_epoch()
-            self._is_loaded, self._later = True, later
-            self._is_counted_by_node = node is not None
-        if hasattr(node, "epoch"):
-            self._shift = epoch - node.epoch
-        elif is_of_job and self._number_of_node is not None:
-            self._shift = self.epoch - self._number_of_node
-        if is_selected and not is_of_job and self._is_end(self._resume or 0):
-            self._is_set = True  # an empty rest of the epoch that the job has selected
+        is_of_loader = _frameworks.is_called_by_torchdata()  # which loads after set_epoch()
+        if is_of_loader and _frameworks.is_discarded():
+            position = self._share(0).n
+        if is_of_loader and self._is_set and epoch < self._epoch:
+            if position > 0 and not self._is_end(position):
+                raise _errors.Invalid(
+                    f"state: epoch {epoch}, position {position}: expected set_epoch({epoch}), which continues this epoch, but "
+                    f"set_epoch() has selected epoch {self._epoch}"
+                )
+            return
+        stays = is_of_loader and self._is_set and epoch == self._epoch  # an ended epoch is then empty
+        self._move(epoch, position)
+        self._loaded_by, self._is_set = "loader" if is_of_loader else "job", stays
+        self._selected, self._begun = None, []
+        self._loads += not is_of_loader
 
     def _rounded(self, state: Any, least: int = 1) -> Any:
         """A state with fewer than `least` indices left, which make no batch, is at the end of its epoch."""
         position = state.get("position") if isinstance(state, Mapping) else None
-        least = 1 if iterates_itself(self) else max(least, _frameworks.least_batch(self))
+        least = 1 if iterates_itself(self) else max(least, _frameworks.least_batch())
         if least > 1 and isinstance(position, int) and position > 0:
             kept, self._n = self._n, len(self._data)
             share, self._n = self._share(position), kept
@@ -383,15 +351,18 @@ class Resumable:
                 return {**state, "position": share.n}
         return state
 
-    def _unchoose_place(self) -> None:
-        """Lets an iterator that was made before, but has no index yet, begin at the place that is loaded."""
-        place = None if self._following_place is None else self._following_place()
-        if place is not None and not place.has_begun:
-            place.chosen = None
-
     def __getstate__(self) -> dict[str, Any]:
         """Once an iteration has begun, copies begin the one that follows: only state_dict() knows what is used."""
-        return {**self.__dict__, "_cursor": None, "_following_place": None, "_begun": []}
+        return {**self.__dict__, "_cursor": None, "_begun": []}
+
+
+class _Selection(NamedTuple):
+    """The place that the job or a loader has selected for an iteration."""
+
+    epoch: int
+    position: int
+    is_set: bool
+    seed: int | None
 
 
 class _Place:
@@ -401,32 +372,40 @@ class _Place:
         self.sampler, self.least = sampler, least
         self.cursor: Cursor | None = None
         self.end: dict[str, Any] | None = None  # the loaded state, which was at its end
-        # Epoch, position and seed, if they are chosen before the start: the sampler may be moved until then.
-        self.chosen: tuple[int, int, int | None] | None = None
-        if sampler._is_set or sampler._is_loaded:
-            self.choose(sampler)
+        self.selection = sampler._selection() if sampler._is_set or sampler._loaded_by else None
+        self.loads: int | None = sampler._loads  # a later load of the job replaces the selection; None: not one of its own
+        self.seed: int | None = None  # drawn for a state before the first index
+        if _frameworks.is_node_loading():
+            self.take_loaded()
 
-    @property
-    def has_begun(self) -> bool:
-        return self.cursor is not None or self.end is not None
-
-    def choose(self, sampler: Resumable) -> None:
-        self.chosen = sampler._epoch, sampler._resume or 0, sampler.seed
+    def take_loaded(self) -> None:
+        """A loader has loaded the place of this iteration into the sampler."""
+        sampler = self.sampler
+        self.selection, self.loads = sampler._selection(), None
+        if sampler._loaded_by and not sampler._is_set and sampler._is_end(self.selection.position):
+            self.end = sampler._state()
+            sampler._end_place()
 
     def run(self, parts: Callable[[Cursor], Iterator[Iterable[Any]]]) -> Iterator[Iterable[Any]]:
-        sampler = self.sampler
         if self.end is not None:
             return
-        if self.chosen is not None:
-            sampler._select(*self.chosen)
+        sampler, selection, is_discarded = self.sampler, self.current_selection, _frameworks.is_discarded()
+        is_other = selection is not None and selection[:2] != (sampler._epoch, sampler._resume)
+        if is_other or is_discarded:
+            sampler = copy.copy(sampler)  # the place of the next iteration stays
+        if is_other and selection is not None:
+            sampler._select(selection)
+        self.prepare(sampler)
         self.cursor = sampler._begin()
-        sampler._begun = [of for of in sampler._begun if of() is not None] + [weakref.ref(self)]
+        if not is_discarded:
+            self.sampler._cursor = self.cursor
+            self.sampler._begun = [of for of in self.sampler._begun if of() is not None] + [weakref.ref(self)]
         try:
             yield from parts(self.cursor)
         except _errors.Error:  # such as the loss of the daemon: the next iteration continues here
-            if sampler._cursor is self.cursor:
+            if sampler is self.sampler and sampler._cursor is self.cursor:
                 sampler._move(sampler._epoch, self.cursor.position)
-                sampler._is_loaded = True
+                sampler._loaded_by = "job"
             raise
 
     def state_dict(self) -> dict[str, Any]:
@@ -439,30 +418,33 @@ class _Place:
             return {**self.cursor.description, "position": self.cursor.position}
         if self.end is not None:
             return dict(self.end)
-        following = copy.copy(self.sampler)
-        if self.chosen is not None:
-            following._select(*self.chosen)
-        elif following._resume is None:
-            following._move(following._next(), 0)
+        following, selection = copy.copy(self.sampler), self.current_selection
+        if selection is not None:
+            following._select(selection)
+        self.prepare(following)
         if following.seed is None:
             following._choose_seed()
-            self.choose(following)
-        return {**following._description(), "position": following._resume or 0}
+            self.seed = following.seed
+        return following._state()
+
+    @property
+    def current_selection(self) -> _Selection | None:
+        return self.selection if self.loads in (None, self.sampler._loads) else None
+
+    def prepare(self, sampler: Resumable) -> None:
+        sampler._go_on()
+        sampler.seed = sampler.seed if self.seed is None else self.seed
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if self.cursor is not None:
             raise _errors.Invalid("state: the iteration has begun: load it before the first index")
-        state = self.sampler._rounded(state, self.least)
-        self.chosen = None
-        self.sampler._following_place = weakref.ref(self)
-        self.sampler.load_state_dict(state)
-        share = self.sampler._share(state["position"])
-        if state["position"] > 0 and len(share) == 0 and not self.sampler._is_set:
-            self.end = dict(state)
-            if self.sampler._resume == state["position"]:
-                self.sampler._end_place()
-        elif self.sampler._is_loaded:
-            self.choose(self.sampler)
+        sampler, loads = self.sampler, self.sampler._loads
+        state = sampler._rounded(state, self.least)
+        sampler.load_state_dict(state)
+        sampler._loads = loads  # other unused iterators keep their places
+        self.take_loaded()
+        if _frameworks.is_discarded():
+            self.end, self.selection = None, _Selection(state["epoch"], state["position"], True, sampler.seed)
 
 
 class Iteration(itertools.chain):  # type: ignore[type-arg]

@@ -9,7 +9,6 @@ from typing import Any, Iterable, Iterator
 
 import numpy as np
 
-from . import _frameworks
 from ._orders import CHUNK, Indices, Read
 
 
@@ -52,7 +51,6 @@ class Cursor:
     def __init__(self, share: Share, order: Read, ranks: int = 1) -> None:
         self.share, self.ranks = share, ranks  # a framework divides the indices of the share between so many ranks
         self.description: dict[str, Any] = {}  # the fields of a state apart from the position
-        self.loader = _frameworks.loader_of_torch()
         self._order = order
         self._drawn = 0  # steps, with the whole chunk
         self._chunk: Iterator[int] = iter(())

@@ -186,7 +186,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         return Epoch(self.n, self.seed, epoch, self.algorithm, self.shuffle, self.chunk, self.window)
 
     def _following(self) -> int:
-        return self._epoch
+        return (self._epoch + self._is_counted) % 2**64
 
     def _cursor_from(self, start: int) -> Cursor:
         share = self._share(start)
@@ -370,9 +370,8 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
     def set_epoch(self, epoch: int) -> None:
         """As in DistributedSampler. From now on, the sampler keeps its seed, so that each epoch has one order."""
         u64("epoch", epoch)
-        if not _frameworks.sets_epoch_by_itself():
-            self._keeps_seed = True
-            super().set_epoch(epoch)
+        self._keeps_seed = self._keeps_seed or not _frameworks.epoch_counter()
+        super().set_epoch(epoch)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """As in DistributedSampler. A sampler without a seed takes that of the state."""
@@ -395,11 +394,6 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
             raise _errors.Invalid(
                 "sampler: shufd.torch.RandomSampler: Lightning would draw the whole order at once, and may shuffle it "
                 "again; use shufd.torch.DistributedSampler(dataset, seed=...)"
-            )
-        if self._selected is None and self._counted is None and not self._is_loaded and _frameworks.skips_batches():
-            raise _errors.Invalid(
-                "sampler: accelerate continues an epoch, which it does not tell this sampler: call its set_epoch() before "
-                "skip_first_batches(), or in the Trainer add the callback of docs/loaders.md"
             )
         ranks = _frameworks.ranks_of(owner)
         if framework not in ("", "DataLoaderDispatcher"):

@@ -71,10 +71,9 @@ class Rank:
     def begin(self, epoch):
         if epoch is not None:
             (self.sampler if self.case["sampler"] == "torch" else self.source).set_epoch(epoch)
-        # Nothing was drawn yet, or the place was selected, which nodes do themselves.
-        self.is_told = self.iterator is None or epoch is not None or self.case["loader"] == "nodes"
-        if self.case["loader"] == "nodes" and self.loads_sampler:  # whose threads may draw the whole epoch at once
-            self.before = self.source.state_dict(used=None if self.iterator is None else 10**9)
+        if self.loads_sampler:  # from before workers and threads draw: the end of the last iteration, or what is selected
+            is_selected = self.iterator is None or epoch is not None
+            self.before = self.source.state_dict(used=None if is_selected else 10**9)
         self.iterator, self.used, self.has_ended = iter(self.loader), 0, False
 
     def draw(self, steps):
@@ -93,10 +92,7 @@ class Rank:
     def save(self):
         if not self.loads_sampler:
             state = self.loader.state_dict()
-        elif self.used == 0 and self.case["workers"] == 0 and not self.has_ended:
-            # Without set_epoch() the place is the end of the last iteration until the next one has begun.
-            state = self.source.state_dict() if self.is_told else self.source.state_dict(used=10**9)
-        elif self.used == 0 and self.case["loader"] == "nodes" and not self.has_ended:
+        elif self.used == 0 and not self.has_ended:
             state = self.before
         else:
             # A loader that drops its last batch leaves indices, but its job is at the end of the epoch.

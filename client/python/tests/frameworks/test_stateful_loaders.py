@@ -148,19 +148,23 @@ def test_two_loaders_share_a_sampler(client, kind):
 
 
 class Wrapper(torch.utils.data.Sampler):
-    """A sampler of a user, which has the state of another."""
+    """A sampler of a user, which saves the place of its iterator, as docs/python.md says."""
 
     def __init__(self, inner):
-        self.inner = inner
+        self.inner = self.indices = inner
 
     def __len__(self):
         return len(self.inner)
 
     def __iter__(self):
-        yield from self.inner
+        self.indices = iter(self.inner)
+        return self.handed_on()
+
+    def handed_on(self):
+        yield from self.indices
 
     def state_dict(self):
-        return {"inner": self.inner.state_dict()}
+        return {"inner": self.indices.state_dict()}
 
     def load_state_dict(self, state):
         self.inner.load_state_dict(state["inner"])
@@ -305,15 +309,14 @@ def test_nodes_save_their_own_iteration(client, kind, batches, look):
 
 
 @pytest.mark.parametrize("kind", ["RandomSampler", "DistributedSampler"])
-@pytest.mark.parametrize("criteria", ["ALL_DATASETS_EXHAUSTED", "CYCLE_UNTIL_ALL_DATASETS_EXHAUSTED"])
-def test_two_nodes_share_a_sampler(client, kind, criteria):
+def test_two_nodes_share_a_sampler(client, kind):
     nodes = pytest.importorskip("torchdata.nodes")
 
     def make():
         sampler = getattr(shufd.torch, kind)(range(12), seed=7)
         sources = {name: nodes.Mapper(nodes.SamplerWrapper(sampler), lambda i, name=name: (name, i)) for name in "ab"}
         weights = {"a": 0.7, "b": 0.3}
-        return nodes.Loader(nodes.MultiNodeWeightedSampler(sources, weights, stop_criteria=criteria, seed=1, rank=0, world_size=1))
+        return nodes.Loader(nodes.MultiNodeWeightedSampler(sources, weights, stop_criteria="ALL_DATASETS_EXHAUSTED", seed=1, rank=0, world_size=1))
 
     whole = [*make()]
     assert {*whole} == {(name, i) for name in "ab" for i in range(12)}
@@ -327,14 +330,86 @@ def test_two_nodes_share_a_sampler(client, kind, criteria):
 
 
 @pytest.mark.parametrize("look", LOOKS, ids=["index", "pass", "batch"])
-def test_a_look_beside_a_state_of_users_is_refused(client, look):
-    """Their class has the state of the sampler, not of an iteration."""
-    sampler = shufd.torch.RandomSampler(range(24), seed=7)
-    loader = StatefulDataLoader(range(24), batch_size=4, sampler=Wrapper(sampler))
+def test_a_look_beside_a_state_of_users(client, look):
+    def make():
+        sampler = shufd.torch.RandomSampler(range(24), seed=7)
+        return sampler, StatefulDataLoader(range(24), batch_size=4, sampler=Wrapper(sampler))
+
+    sampler, loader = make()
     assert len([*itertools.islice(loader, 2)]) == 2
     look(sampler)
-    with pytest.raises(shufd.Invalid, match="another iteration began before the last one has ended"):
-        loader.state_dict()
+    state = loader.state_dict()
+    _, loader = make()
+    loader.load_state_dict(state)
+    assert [i for batch in loader for i in batch.tolist()] == client.permute(24, 7).tolist()[8:]
+
+
+class SavesSampler(Wrapper):
+    """It saves the sampler, which does not know the place of an iterator."""
+
+    def state_dict(self):
+        return {"inner": self.inner.state_dict()}
+
+
+class Counts(Wrapper):
+    """It counts the indices that it hands on."""
+
+    def __iter__(self):
+        self.handed = 0
+        return super().__iter__()
+
+    def handed_on(self):
+        for self.handed, i in enumerate(self.indices, 1):
+            yield i
+
+    def state_dict(self):
+        return {"inner": self.inner.state_dict(used=getattr(self, "handed", 0))}
+
+
+class Indices(torch.utils.data.IterableDataset):
+    """It has the indices of a sampler, without set_epoch()."""
+
+    def __init__(self, wrapper):
+        self.wrapper = wrapper
+
+    def __iter__(self):
+        return iter(self.wrapper)
+
+    def state_dict(self):
+        return self.wrapper.state_dict()
+
+    def load_state_dict(self, state):
+        self.wrapper.load_state_dict(state)
+
+
+@pytest.mark.parametrize("of", [Wrapper, SavesSampler, Counts])
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("kind", ["RandomSampler", "DistributedSampler"])
+def test_a_place_of_a_wrapper_is_right_or_refused(client, kind, streams, of):
+    """The job has left a pass early, and begins another one."""
+
+    def make():
+        wrapper = of(getattr(shufd.torch, kind)(range(24), seed=7))
+        if streams:
+            return StatefulDataLoader(Indices(wrapper), batch_size=4)
+        return StatefulDataLoader(range(24), batch_size=4, sampler=wrapper)
+
+    for left, steps in itertools.product((1, 2, 3), (0, 1, 2)):
+        loader = make()
+        assert len([*itertools.islice(loader, left)]) == left
+        batches = iter(loader)
+        head = [i for batch in itertools.islice(batches, steps) for i in batch.tolist()]
+        try:
+            state = copy.deepcopy(loader.state_dict())
+        except shufd.Invalid as error:
+            assert of is SavesSampler or (of is Counts and steps == 0), error
+            assert str(error).startswith("used: ")
+            continue
+        assert of is not SavesSampler
+        loader = make()
+        loader.load_state_dict(state)
+        rest = [i for batch in loader for i in batch.tolist()]
+        assert head + rest == client.permute(24, 7, kind == "RandomSampler").tolist(), (left, steps)
 
 
 @pytest.mark.parametrize("kind", ["RandomSampler", "DistributedSampler"])
@@ -400,18 +475,50 @@ def test_subclasses_of_batches(client, kind, of_nodes):
     assert head + [i for batch in loader for i in batch.tolist()] == client.permute(24, 7, 3).tolist()
 
 
-@pytest.mark.parametrize("loader_of", ["one process", "workers", "sampler of nodes", "iterable of nodes"])
+@pytest.mark.parametrize("wrapper", ["SamplerWrapper", "IterableWrapper"])
 @pytest.mark.parametrize("kind", ["RandomSampler", "DistributedSampler"])
-def test_a_place_that_is_loaded_twice_is_refused(client, kind, loader_of):
-    """torch's BatchSampler has no state, so loaders leave out its first batches."""
+def test_a_node_leaves_out_no_indices(client, kind, wrapper):
+    """torch's BatchSampler has no state."""
     nodes = pytest.importorskip("torchdata.nodes")
 
     def make():
+        batches = torch.utils.data.BatchSampler(getattr(shufd.torch, kind)(range(24), seed=7), 4, False)
+        return nodes.Loader(getattr(nodes, wrapper)(batches))
+
+    loader = make()
+    assert len([*itertools.islice(loader, 2)]) == 2
+    state = copy.deepcopy(loader.state_dict())
+    loader = make()
+    loader.load_state_dict(state)
+    with pytest.raises(shufd.Invalid, match="^sampler: a node of torchdata leaves out the first indices of a class without a state"):
+        next(iter(loader))
+
+
+class Stateless(torch.utils.data.Sampler):
+    """A sampler of a user, without a state."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __len__(self):
+        return len(self.inner)
+
+    def __iter__(self):
+        yield from self.inner
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("of", ["batches", "wrapper"])
+@pytest.mark.parametrize("kind", ["RandomSampler", "DistributedSampler"])
+def test_a_place_that_is_loaded_twice_is_refused(client, kind, of, workers):
+    """torch's BatchSampler and a user's sampler have no state, so loaders leave out their first batches."""
+
+    def make():
         sampler = getattr(shufd.torch, kind)(range(24), seed=7)
+        if of == "wrapper":
+            return sampler, StatefulDataLoader(range(24), sampler=Stateless(sampler), batch_size=4, num_workers=workers)
         batches = torch.utils.data.BatchSampler(sampler, 4, False)
-        if loader_of.endswith("nodes"):
-            return sampler, nodes.Loader({"s": nodes.SamplerWrapper, "i": nodes.IterableWrapper}[loader_of[0]](batches))
-        return sampler, StatefulDataLoader(range(24), batch_sampler=batches, num_workers=2 * (loader_of == "workers"))
+        return sampler, StatefulDataLoader(range(24), batch_sampler=batches, num_workers=workers)
 
     sampler, loader = make()
     assert len([*itertools.islice(loader, 2)]) == 2
@@ -427,22 +534,25 @@ def test_a_place_that_is_loaded_twice_is_refused(client, kind, loader_of):
             assert [int(i) for batch in loader for i in batch] == client.permute(24, 7).tolist()[8:]
 
 
-class ByLength(shufd.torch.DistributedSampler):
-    """Sorts groups of 16 indices, as docs/python.md says."""
+class ByLength(Wrapper):
+    """Sorts groups of 16 indices. Its state is the place before the group, and the number of indices handed on from it."""
 
-    group = handed = skipped = 0
+    skipped = 0
 
     def __iter__(self):
-        indices = super().__iter__()
-        self.group, skipped, self.skipped = 0, self.skipped, 0
-        while group := [*itertools.islice(indices, 16)]:
-            for self.handed, i in enumerate(sorted(group, key=lambda i: i * 37 % 64), 1):
-                if self.handed > skipped:
-                    yield i
-            self.group, self.handed, skipped = self.group + len(group), 0, 0
+        self.indices, self.handed, self.skipped = iter(self.inner), self.skipped, 0
+        self.group = self.indices.state_dict()
+        return self.handed_on()
 
-    def state_dict(self, used=None):
-        return {**super().state_dict(used=self.group), "handed": self.handed}
+    def handed_on(self):
+        while group := sorted(itertools.islice(self.indices, 16), key=lambda i: i * 37 % 64):
+            for i in group[self.handed :]:
+                self.handed += 1
+                yield i
+            self.group, self.handed = self.indices.state_dict(), 0
+
+    def state_dict(self):
+        return {"inner": self.group, "handed": self.handed} if hasattr(self, "group") else {"inner": self.inner.state_dict(), "handed": 0}
 
     def load_state_dict(self, state):
         super().load_state_dict(state)
@@ -452,7 +562,7 @@ class ByLength(shufd.torch.DistributedSampler):
 @pytest.mark.parametrize("workers", [0, 2])
 def test_states_of_groups(client, workers):
     def make():
-        sampler = ByLength(range(40), 1, 0, seed=7)
+        sampler = ByLength(shufd.torch.DistributedSampler(range(40), 1, 0, seed=7))
         return StatefulDataLoader(range(40), batch_size=4, sampler=sampler, num_workers=workers)
 
     whole = [i for batch in make() for i in batch.tolist()]
@@ -473,8 +583,8 @@ class Bucket(Wrapper):
         super().__init__(inner)
         self.kept = []
 
-    def __iter__(self):
-        for index in self.inner:
+    def handed_on(self):
+        for index in self.indices:
             self.kept.append(index)
             if len(self.kept) > 6:
                 yield self.kept.pop(self.kept.index(min(self.kept)))
