@@ -99,7 +99,7 @@ class Resumable:
             is_new = not (self._is_counted or self._is_set or self._loaded_by) and self._resume == 0
             self._is_counted = True
             if counter == "node" and is_new:
-                self._epoch, self._n, self._is_set = epoch, len(self._data), True
+                self._epoch = epoch
             elif counter == "node" and self._loaded_by == "loader":  # the iterator that had this place is gone
                 self._move(self._following() if self._is_end(self._resume or 0) else self._epoch, 0)
             return
@@ -146,7 +146,7 @@ class Resumable:
         self._cursor = None  # its lease ends before the next one begins
         self._go_on()
         if self._is_end(self._resume or 0) and not self._is_set:
-            self._move((self._epoch + 1) % 2**64 if self._loaded_by == "job" else self._following(), 0)
+            self._move((self._epoch + 1) % 2**64, 0)
             self._loaded_by = "job"
         self._check_skips(self._resume or 0)
         self._cursor = cursor = self._cursor_from(self._resume or 0)
@@ -317,10 +317,17 @@ class Resumable:
         epoch, but set_epoch() with the ended epoch makes it empty. Fails with Invalid for a state of other data, seed,
         algorithm or class; and if a loader of torchdata loads the middle of an epoch before that which set_epoch() has
         selected."""
-        state_dict = self._rounded(state_dict)
+        cursor = self._cursor
+        self._load(self._rounded(state_dict))
+        if not _frameworks.is_called_by_torchdata():
+            self._loads += 1
+            if cursor is not None:
+                cursor.drop_chunk()  # a loader that draws further is told
+
+    def _load(self, state: dict[str, Any]) -> None:
         kept, self._n = self._n, len(self._data)
         try:
-            epoch, position = _sampler_state.check(state_dict, self._description(), self._free)
+            epoch, position = _sampler_state.check(state, self._description(), self._free)
         except _errors.Invalid:
             self._n = kept
             raise
@@ -338,7 +345,6 @@ class Resumable:
         self._move(epoch, position)
         self._loaded_by, self._is_set = "loader" if is_of_loader else "job", stays
         self._selected, self._begun = None, []
-        self._loads += not is_of_loader
 
     def _rounded(self, state: Any, least: int = 1) -> Any:
         """A state with fewer than `least` indices left, which make no batch, is at the end of its epoch."""
@@ -371,80 +377,81 @@ class _Place:
     def __init__(self, sampler: Resumable, least: int = 1) -> None:
         self.sampler, self.least = sampler, least
         self.cursor: Cursor | None = None
-        self.end: dict[str, Any] | None = None  # the loaded state, which was at its end
-        self.selection = sampler._selection() if sampler._is_set or sampler._loaded_by else None
-        self.loads: int | None = sampler._loads  # a later load of the job replaces the selection; None: not one of its own
         self.seed: int | None = None  # drawn for a state before the first index
+        self.selection = sampler._selection() if sampler._is_set or sampler._loaded_by else None
+        self.loads: int | None = sampler._loads  # a later load of the job counts instead; None: a loader has loaded it
         if _frameworks.is_node_loading():
             self.take_loaded()
 
     def take_loaded(self) -> None:
-        """A loader has loaded the place of this iteration into the sampler."""
+        """A loader has loaded the place of this iteration into the sampler. At the end of an epoch it is empty."""
         sampler = self.sampler
         self.selection, self.loads = sampler._selection(), None
         if sampler._loaded_by and not sampler._is_set and sampler._is_end(self.selection.position):
-            self.end = sampler._state()
+            self.selection = self.selection._replace(is_set=True)
             sampler._end_place()
 
-    def run(self, parts: Callable[[Cursor], Iterator[Iterable[Any]]]) -> Iterator[Iterable[Any]]:
-        if self.end is not None:
-            return
-        sampler, selection, is_discarded = self.sampler, self.current_selection, _frameworks.is_discarded()
+    def selected(self, is_copy: bool) -> Resumable:
+        """The sampler at the place of this iteration, or a copy of it, if another place is that of the next one."""
+        sampler, selection = self.sampler, self.selection if self.loads in (None, self.sampler._loads) else None
         is_other = selection is not None and selection[:2] != (sampler._epoch, sampler._resume)
-        if is_other or is_discarded:
-            sampler = copy.copy(sampler)  # the place of the next iteration stays
-        if is_other and selection is not None:
+        if is_copy or is_other:
+            sampler = copy.copy(sampler)
+        if selection is not None and is_other:
             sampler._select(selection)
-        self.prepare(sampler)
-        self.cursor = sampler._begin()
+        sampler._go_on()
+        sampler.seed = sampler.seed if self.seed is None else self.seed
+        return sampler
+
+    def run(self, parts: Callable[[Cursor], Iterator[Iterable[Any]]]) -> Iterator[Iterable[Any]]:
+        is_discarded = _frameworks.is_discarded()
+        sampler = self.selected(is_discarded)
+        self.cursor, self.loads = sampler._begin(), self.sampler._loads
         if not is_discarded:
             self.sampler._cursor = self.cursor
             self.sampler._begun = [of for of in self.sampler._begun if of() is not None] + [weakref.ref(self)]
         try:
-            yield from parts(self.cursor)
+            for part in parts(self.cursor):
+                self.check_loads()
+                yield part
+            self.check_loads()
         except _errors.Error:  # such as the loss of the daemon: the next iteration continues here
             if sampler is self.sampler and sampler._cursor is self.cursor:
                 sampler._move(sampler._epoch, self.cursor.position)
                 sampler._loaded_by = "job"
             raise
 
+    def check_loads(self) -> None:
+        """Fails if the job has loaded a state since this iteration began, such as by workers that a loader has started."""
+        if self.loads != self.sampler._loads:
+            raise _errors.Invalid(
+                "sampler: load_state_dict() came after this iteration had begun: load the state before iter(loader), and "
+                "before state_dict() of a StatefulDataLoader or prepare() of accelerate, which let workers draw"
+            )
+
     def state_dict(self) -> dict[str, Any]:
-        if self.cursor is not None and _frameworks.is_dispatched():
+        if self.cursor is None:
+            following = self.selected(is_copy=True)
+            if following.seed is None:
+                following._choose_seed()
+                self.seed = following.seed
+            return following._state()
+        self.check_loads()
+        if _frameworks.is_dispatched():
             raise _errors.Invalid(
                 "state: accelerate dispatches batches, which it has drawn for all ranks ahead: expected "
                 "dispatch_batches=False with a StatefulDataLoader"
             )
-        if self.cursor is not None:
-            return {**self.cursor.description, "position": self.cursor.position}
-        if self.end is not None:
-            return dict(self.end)
-        following, selection = copy.copy(self.sampler), self.current_selection
-        if selection is not None:
-            following._select(selection)
-        self.prepare(following)
-        if following.seed is None:
-            following._choose_seed()
-            self.seed = following.seed
-        return following._state()
-
-    @property
-    def current_selection(self) -> _Selection | None:
-        return self.selection if self.loads in (None, self.sampler._loads) else None
-
-    def prepare(self, sampler: Resumable) -> None:
-        sampler._go_on()
-        sampler.seed = sampler.seed if self.seed is None else self.seed
+        return {**self.cursor.description, "position": self.cursor.position}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if self.cursor is not None:
             raise _errors.Invalid("state: the iteration has begun: load it before the first index")
-        sampler, loads = self.sampler, self.sampler._loads
-        state = sampler._rounded(state, self.least)
-        sampler.load_state_dict(state)
-        sampler._loads = loads  # other unused iterators keep their places
+        state = self.sampler._rounded(state, self.least)
+        self.sampler._load(state)
         self.take_loaded()
         if _frameworks.is_discarded():
-            self.end, self.selection = None, _Selection(state["epoch"], state["position"], True, sampler.seed)
+            self.selection = _Selection(state["epoch"], state["position"], True, self.sampler.seed)
 
 
 class Iteration(itertools.chain):  # type: ignore[type-arg]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import operator
 from typing import Any, Iterable, Iterator
@@ -71,6 +72,10 @@ class Cursor:
         indices = self.share.read(self._order, begin, end) if end > begin else np.empty(0, np.int64)
         self._drawn = end
         return indices
+
+    def drop_chunk(self) -> None:
+        """Leaves out the rest of the chunk."""
+        collections.deque(self._chunk, maxlen=0)
 
     def chunks(self) -> Iterator[Iterable[int]]:
         """Iterators over the next indices, chunk by chunk."""

@@ -373,11 +373,10 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
         self._keeps_seed = self._keeps_seed or not _frameworks.epoch_counter()
         super().set_epoch(epoch)
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """As in DistributedSampler. A sampler without a seed takes that of the state."""
-        super().load_state_dict(state_dict)
-        if self._is_drawn and state_dict["seed"] is not None:
-            self.seed = seed_of(state_dict["seed"])
+    def _load(self, state: dict[str, Any]) -> None:
+        super()._load(state)
+        if self._is_drawn and state["seed"] is not None:
+            self.seed = seed_of(state["seed"])
 
     def _following(self) -> int:
         return (self._epoch + 1) % 2**64

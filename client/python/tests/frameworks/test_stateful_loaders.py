@@ -158,10 +158,10 @@ class Wrapper(torch.utils.data.Sampler):
 
     def __iter__(self):
         self.indices = iter(self.inner)
-        return self.handed_on()
+        return self.hand_on(self.indices)
 
-    def handed_on(self):
-        yield from self.indices
+    def hand_on(self, indices):
+        yield from indices
 
     def state_dict(self):
         return {"inner": self.indices.state_dict()}
@@ -283,6 +283,22 @@ def test_weighted_nodes_continue(daemon, monkeypatch, criteria, kind, stop):
         assert {*epoch} == every, epochs
 
 
+@pytest.mark.parametrize("batches", [False, True])
+@pytest.mark.parametrize("kind", ["RandomSampler", "DistributedSampler"])
+def test_a_state_that_is_loaded_after_workers_have_drawn_is_refused(client, kind, batches):
+    """state_dict() of the loader has started them."""
+    sampler = getattr(shufd.torch, kind)(range(240), seed=7)
+    source = {"batch_sampler": shufd.torch.BatchSampler(sampler, 4, False)} if batches else {"sampler": sampler, "batch_size": 4}
+    loader = StatefulDataLoader(range(240), num_workers=2, **source)
+    state = {**sampler.state_dict(), "epoch": 3, "position": 20}
+    loader.state_dict()
+    sampler.load_state_dict(state)
+    with pytest.raises(shufd.Invalid, match=r"^sampler: load_state_dict\(\) came after this iteration had begun"):
+        [*loader]
+    sampler.load_state_dict(state)
+    assert [i for batch in loader for i in batch.tolist()] == client.permute(240, 7, 3).tolist()[20:]
+
+
 LOOKS = [lambda sampler: next(iter(sampler)), list, lambda sampler: next(iter(torch.utils.data.DataLoader(range(24), 4, sampler=sampler)))]
 
 
@@ -358,8 +374,8 @@ class Counts(Wrapper):
         self.handed = 0
         return super().__iter__()
 
-    def handed_on(self):
-        for self.handed, i in enumerate(self.indices, 1):
+    def hand_on(self, indices):
+        for self.handed, i in enumerate(indices, 1):
             yield i
 
     def state_dict(self):
@@ -542,14 +558,14 @@ class ByLength(Wrapper):
     def __iter__(self):
         self.indices, self.handed, self.skipped = iter(self.inner), self.skipped, 0
         self.group = self.indices.state_dict()
-        return self.handed_on()
+        return self.hand_on(self.indices)
 
-    def handed_on(self):
-        while group := sorted(itertools.islice(self.indices, 16), key=lambda i: i * 37 % 64):
+    def hand_on(self, indices):
+        while group := sorted(itertools.islice(indices, 16), key=lambda i: i * 37 % 64):
             for i in group[self.handed :]:
                 self.handed += 1
                 yield i
-            self.group, self.handed = self.indices.state_dict(), 0
+            self.group, self.handed = indices.state_dict(), 0
 
     def state_dict(self):
         return {"inner": self.group, "handed": self.handed} if hasattr(self, "group") else {"inner": self.inner.state_dict(), "handed": 0}
@@ -583,8 +599,8 @@ class Bucket(Wrapper):
         super().__init__(inner)
         self.kept = []
 
-    def handed_on(self):
-        for index in self.indices:
+    def hand_on(self, indices):
+        for index in indices:
             self.kept.append(index)
             if len(self.kept) > 6:
                 yield self.kept.pop(self.kept.index(min(self.kept)))
