@@ -68,8 +68,8 @@ class Programs(RuleBasedStateMachine):
 
     def begin(self, one):
         place = one.selected or self.selected
-        if one.selected in (None, self.selected):
-            self.selected = None
+        if self.selected and place[:2] == self.selected[:2]:
+            place, self.selected = self.selected, None
         one.start, self.last = 0, one
         if place is not None:
             epoch, position, is_set = place

@@ -683,7 +683,7 @@ def test_state_before_the_first_index_of_an_epoch(client):
     list(sampler)
     state = iter(sampler).state_dict()
     assert (state["epoch"], state["position"]) == (1, 0)
-    with pytest.raises(shufd.Invalid, match="used: None: .* save the state_dict\\(\\) of its iterator instead"):
+    with pytest.raises(shufd.Invalid, match="used: None: .* save the state_dict\\(\\) of its iterator for a loader of torchdata"):
         sampler.state_dict()
     assert sampler.state_dict(used=40)["position"] == 40
 

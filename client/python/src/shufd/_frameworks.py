@@ -122,6 +122,11 @@ def is_called_by_torchdata() -> bool:
     return any(_place_of(frame)[0].startswith("torchdata.") for frame in _frames())
 
 
+def is_called_by_loader() -> bool:
+    """Whether a loader of torch or torchdata calls the caller."""
+    return any(_place_of(frame)[0].startswith(("torch.utils.data.", "torchdata.")) for frame in _frames())
+
+
 def saved_iterator() -> Any:
     """The iterator of the caller that a loader of torchdata has, which saves the caller; or None."""
     owner = _torchdata()

@@ -23,6 +23,12 @@ from ._chunks import Sizes, window_of
 from ._share import Cursor, Share
 
 
+_UNKNOWN = (
+    "used: None: loaders draw indices ahead: pass used=, the number of indices that this rank has used since the iteration "
+    "began; a class around the sampler may save the state_dict() of its iterator for a loader of torchdata"
+)
+
+
 def check(dataset: Any, seed: Any, algorithm: Any, client: Any, chunk: Any = None, window: Any = None) -> int:
     """Checks arguments of a sampler, without a daemon. `chunk` is a chunk_of(). Returns the length of the dataset."""
     try:
@@ -270,10 +276,7 @@ class Resumable:
                 "unknown: give the class a state_dict() that passes used= to this one, the number of drawn indices"
             )
         if used is None:
-            raise _errors.Invalid(
-                "used: None: loaders draw indices ahead: pass used=, the number of indices that this rank has used since "
-                "the iteration began; a class around the sampler may save the state_dict() of its iterator instead"
-            )
+            raise _errors.Invalid(_UNKNOWN)
         if cursor is None:
             return
         if used == 0 and cursor.step > 0 and not (self._is_at_beginning(cursor) or (iterates and counts)):
@@ -377,6 +380,7 @@ class _Place:
     def __init__(self, sampler: Resumable, least: int = 1) -> None:
         self.sampler, self.least = sampler, least
         self.cursor: Cursor | None = None
+        self.is_of_loader = False  # a loader draws the indices, and may be ahead of the job
         self.seed: int | None = None  # drawn for a state before the first index
         self.selection = sampler._selection() if sampler._is_set or sampler._loaded_by else None
         self.loads: int | None = sampler._loads  # a later load of the job counts instead; None: a loader has loaded it
@@ -407,6 +411,7 @@ class _Place:
         is_discarded = _frameworks.is_discarded()
         sampler = self.selected(is_discarded)
         self.cursor, self.loads = sampler._begin(), self.sampler._loads
+        self.is_of_loader = _frameworks.is_called_by_loader()
         if not is_discarded:
             self.sampler._cursor = self.cursor
             self.sampler._begun = [of for of in self.sampler._begun if of() is not None] + [weakref.ref(self)]
@@ -437,6 +442,8 @@ class _Place:
                 self.seed = following.seed
             return following._state()
         self.check_loads()
+        if self.is_of_loader and not _frameworks.is_called_by_torchdata():  # which saves before it draws further
+            raise _errors.Invalid(_UNKNOWN)
         if _frameworks.is_dispatched():
             raise _errors.Invalid(
                 "state: accelerate dispatches batches, which it has drawn for all ranks ahead: expected "

@@ -360,6 +360,17 @@ def test_a_look_beside_a_state_of_users(client, look):
     assert [i for batch in loader for i in batch.tolist()] == client.permute(24, 7).tolist()[8:]
 
 
+@pytest.mark.parametrize("of", [torch.utils.data.DataLoader, StatefulDataLoader])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_only_a_stateful_loader_saves_an_iterator(client, of, workers):
+    """The loader draws ahead of the job."""
+    wrapper = Wrapper(shufd.torch.RandomSampler(range(240), seed=7))
+    loader = iter(of(range(240), batch_size=4, sampler=wrapper, num_workers=workers))
+    assert len(next(loader)) == 4
+    with pytest.raises(shufd.Invalid, match="used: None: .* of its iterator for a loader of torchdata"):
+        wrapper.state_dict()
+
+
 class SavesSampler(Wrapper):
     """It saves the sampler, which does not know the place of an iterator."""
 
