@@ -105,7 +105,7 @@ class Programs(RuleBasedStateMachine):
         elif self.last is None:
             assert place == (0, 0)
         else:  # of an epoch that has begun, and has not ended
-            assert place == (self.last.epoch, self.last.start) and not self.last.has_ended
+            assert place == (self.last.epoch, self.last.start) and (self.last.start == N or not self.last.has_ended)
         self.states.append(state)
 
     @precondition(lambda self: self.iterators)

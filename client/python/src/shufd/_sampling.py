@@ -279,7 +279,7 @@ class Resumable:
             raise _errors.Invalid(_UNKNOWN)
         if cursor is None:
             return
-        if used == 0 and cursor.step > 0 and not (self._is_at_beginning(cursor) or (iterates and counts)):
+        if used == 0 and (cursor.step > 0 or self._is_set) and not (self._is_at_beginning(cursor) or (iterates and counts)):
             raise _errors.Invalid(
                 "used: 0: the iteration that began last may be over, so the place is ambiguous: after its end pass "
                 f"used={len(cursor.share)}, for the next one call set_epoch() first, and at its beginning save a "
