@@ -130,7 +130,7 @@ static void golden_table(void **state)
         shuf_mixture_free(mix.mixture);
     }
     fclose(table);
-    assert_int_equal(rows, 9);
+    assert_int_equal(rows, 10);
 }
 
 /* ---- Properties ---- */

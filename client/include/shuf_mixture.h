@@ -46,7 +46,8 @@ typedef struct shuf_source {
 } shuf_source;
 
 /* From the position `first` on, the mixture has these weights: one of each source, below 2^61 in
- * all. A weight of 0 leaves its source out. When a source ends, the others share its weight. */
+ * all. Only their ratios matter. A weight of 0 leaves its source out. When a source ends, the
+ * others share its weight. */
 typedef struct shuf_stage {
     uint64_t first; /* 0 for the first stage; below 2^62; ascending */
     const uint64_t *weights;

@@ -79,9 +79,10 @@ static shuf_status set_sources(struct shuf__mixture *m, uint64_t seed,
 /* The state of the planning. */
 struct planning {
     struct shuf__mixture *m;
-    uint64_t *drawn; /* records of each source before the next stage */
-    int64_t *lacks;  /* of each source then: its exact share less `drawn`, in records / 2^32 */
-    int64_t *nodes;  /* room for the lacks of a tree */
+    uint64_t *drawn;  /* records of each source before the next stage */
+    int64_t *lacks;   /* of each source then: its exact share less `drawn`, in records / 2^32 */
+    int64_t *nodes;   /* room for the lacks of a tree */
+    uint64_t divisor; /* of the weights of the caller's stage */
     struct leaf {
         uint64_t weight;
         uint32_t number;
@@ -146,8 +147,8 @@ static shuf_status plant(struct planning *planning, struct shuf__stage *stage, u
         if (has_records(planning, weights, i)) {
             stage->source[leaf] = i;
             stage->before[leaf] = planning->drawn[i];
-            stage->tree.node[leaf].weight = weights[i];
-            planning->leaves[leaf] = (struct leaf){weights[i], leaf};
+            stage->tree.node[leaf].weight = weights[i] / planning->divisor;
+            planning->leaves[leaf] = (struct leaf){stage->tree.node[leaf].weight, leaf};
             leaf++;
         }
     qsort(planning->leaves, leaves, sizeof *planning->leaves, compare_leaves);
@@ -263,6 +264,18 @@ static shuf_status check_stages(const struct shuf__mixture *m, const struct shuf
     return SHUF_OK;
 }
 
+/* The greatest common divisor of the weights, of which one is above 0. */
+static uint64_t common_divisor(const uint64_t *weights, uint32_t count)
+{
+    uint64_t divisor = 0;
+    for (uint32_t i = 0; i < count; i++)
+        for (uint64_t a = weights[i], rest; a; a = rest) {
+            rest = divisor % a;
+            divisor = a;
+        }
+    return divisor;
+}
+
 static shuf_status plan(struct planning *planning, const struct shuf__weights *stages, size_t count,
                         struct shuf__error *error)
 {
@@ -274,6 +287,7 @@ static shuf_status plan(struct planning *planning, const struct shuf__weights *s
                               "first %" PRIu64 " of stage %zu: all sources of the stage before end "
                               "at position %" PRIu64,
                               stages[s].first, s, m->length);
+        planning->divisor = common_divisor(stages[s].weights, m->source_count);
         for (uint64_t before = UINT64_MAX; m->length < end && m->length != before;) {
             before = m->length;
             if (add_stage(planning, before, end, stages[s].weights, error))

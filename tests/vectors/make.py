@@ -335,7 +335,8 @@ class Mixture:
         self.sources, self.seed, self.block, self.stages = sources, seed, block, []
         drawn, lacks = [0] * len(sources), [0] * len(sources)
         ends, begin = [first for first, _ in stages[1:]] + [1 << 62], 0
-        for (_, weights), end in zip(stages, ends):
+        for (_, given), end in zip(stages, ends):
+            weights = [w // math.gcd(*given) for w in given]
             while begin < end:
                 active = [
                     (i, w) for i, w in enumerate(weights)
@@ -1233,7 +1234,8 @@ def chunks_table():
         yield " ".join(map(str, (hex(7), hex(3), window, len(sizes), *sizes, *places)))
 
 
-# (sources, stages, block, seed): sources that end, stages, windows, weights far apart, one source, 300 sources.
+# (sources, stages, block, seed): sources that end, stages, windows, weights far apart, one source, 300 sources, weights with
+# a common divisor.
 MIXTURES = [
     ([(10, None, None, None)], [(0, [1])], 4, 7),
     ([(100, None, None, None), (7, None, None, None), (3, None, None, None)], [(0, [7, 2, 1])], 16, 7),
@@ -1244,6 +1246,7 @@ MIXTURES = [
     ([(1 << 61, None, None, None), (5, None, None, None)], [(0, [1 << 60, 1])], 1000, 5),
     ([(100 + i, None, None, None) for i in range(300)], [(0, [1 + i * i for i in range(300)])], 300, 11),
     ([(20 + i, 1 + i % 3, None, None) for i in range(40)], [(0, [1 + i % 7 for i in range(40)])], 50, 2),
+    ([(1000, None, None, None), (700, None, None, None), (60, 1, None, None)], [(0, [3, 2, 1]), (10, [20, 40, 60])], 8, 7),
 ]
 
 
