@@ -189,7 +189,7 @@ int shufpy_mixture_positions(const shuf_mixture *mixture, size_t count, uintptr_
                              uintptr_t epoch, uintptr_t record, uintptr_t positions)
 {
     const shuf_mixed in = {NULL, (uint32_t *)source, (uint64_t *)epoch, (uint64_t *)record};
-    return end(shuf_mixture_positions(mixture, count, &in, (uint64_t *)positions));
+    return HOST_CALL(shuf_mixture_positions, mixture, count, &in, (uint64_t *)positions);
 }
 
 int shufpy_mixture_counts(const shuf_mixture *mixture, uint64_t position, uintptr_t counts)

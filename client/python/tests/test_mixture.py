@@ -3,7 +3,11 @@
 
 import fractions
 import pickle
+import signal
+import subprocess
+import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -172,6 +176,27 @@ def test_threads_and_far_positions():
         thread.join()
     assert not errors
     assert np.array_equal(mixture.places(10, 200_000, 3, threads=2).record, mixture.places(10, 200_000, 3).record)
+
+
+LONG = """
+import numpy as np
+from shufd.local import Mixture
+mixture = Mixture([10**9] * 4, [1, 2, 3, 4], seed=7, block=2**20)
+print("begins", flush=True)
+mixture.positions(0, 0, np.arange(10**6))
+"""
+
+
+def test_ctrl_c_ends_a_look_up_of_positions():
+    """It would take many minutes."""
+    process = subprocess.Popen([sys.executable, "-c", LONG], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "begins\n"
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    try:
+        assert "KeyboardInterrupt" in process.communicate(timeout=60)[1]
+    finally:
+        process.kill()
 
 
 def test_place_that_does_not_stand_there():
