@@ -17,6 +17,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __x86_64__
+#include <xmmintrin.h>
+#endif
 
 #define END (UINT64_C(1) << 62)
 enum { MOST = TEST_SANITIZED ? 1 << 12 : 1 << 16 };
@@ -241,6 +244,26 @@ static void types_agree(void **state)
         shuf__weight_table_free(&of[0]);
     }
 }
+
+#ifdef __x86_64__
+/* A thread that flushes subnormal numbers makes the same table, and refuses the same weights. */
+static void flushed_weights_count(void **state)
+{
+    (void)state;
+    const float weight[] = {1e-40f, 3e-40f, 1.1e-38f, 1.2e-38f}, negative[] = {1, -1e-40f};
+    const unsigned kept = _mm_getcsr();
+    struct shuf__weight_table plain = make_table(weight, SHUF_F32, 4);
+    shuf_weights *weights;
+    _mm_setcsr(kept | 0x8040);
+    struct shuf__weight_table flushed = make_table(weight, SHUF_F32, 4);
+    const shuf_status refusal = shuf_weights_make(negative, SHUF_F32, 2, &weights);
+    _mm_setcsr(kept);
+    assert_memory_equal(flushed.column, plain.column, 4 * sizeof *plain.column);
+    assert_int_equal(refusal, SHUF_INVALID);
+    shuf__weight_table_free(&flushed);
+    shuf__weight_table_free(&plain);
+}
+#endif
 
 /* ---- Draws ---- */
 
@@ -504,6 +527,9 @@ int main(void)
         cmocka_unit_test(golden_samples),
         cmocka_unit_test(law_is_exact),
         cmocka_unit_test(types_agree),
+#ifdef __x86_64__
+        cmocka_unit_test(flushed_weights_count),
+#endif
         cmocka_unit_test(any_draw_comes_first),
         cmocka_unit_test(draws_follow_the_weights),
         cmocka_unit_test(samples_are_sorted_keys),

@@ -28,20 +28,53 @@ static bool is_cancelled(const struct shuf__computation *computation, uint64_t i
 
 /* ---- Weights ---- */
 
-static double real_weight(const struct shuf__weight_array *weights, uint64_t i)
+/* The bits of a float or a double. Arithmetic would take a subnormal number for 0 in a thread that
+ * flushes them. */
+static uint64_t weight_bits(const struct shuf__weight_array *weights, uint64_t i)
 {
-    return weights->type == SHUF_F64 ? ((const double *)weights->values)[i]
-                                     : (double)((const float *)weights->values)[i];
+    uint32_t narrow;
+    uint64_t bits;
+    if (weights->type == SHUF_F64) {
+        memcpy(&bits, (const double *)weights->values + i, sizeof bits);
+        return bits;
+    }
+    memcpy(&narrow, (const float *)weights->values + i, sizeof narrow);
+    return narrow;
+}
+
+static shuf_weight weight_of_f32(uint32_t bits)
+{
+    const int field = (int)(bits >> 23 & 0xff);
+    const uint32_t fraction = bits & (UINT32_MAX >> 9), leading = UINT32_C(1) << 23;
+    return (shuf_weight){field ? fraction | leading : fraction, (field ? field : 1) - 150};
 }
 
 shuf_weight shuf__weight(const struct shuf__weight_array *weights, uint64_t i)
 {
-    uint64_t bits;
     if (weights->type == SHUF_U64)
         return (shuf_weight){((const uint64_t *)weights->values)[i], 0};
-    const double value = real_weight(weights, i);
-    memcpy(&bits, &value, sizeof bits);
-    return shuf_weight_of_f64(bits);
+    const uint64_t bits = weight_bits(weights, i);
+    return weights->type == SHUF_F64 ? shuf_weight_of_f64(bits) : weight_of_f32((uint32_t)bits);
+}
+
+/* Finite, and not negative; -0 is allowed. */
+static bool is_weight(const struct shuf__weight_array *weights, uint64_t i)
+{
+    if (weights->type == SHUF_U64)
+        return true;
+    const bool is_f64 = weights->type == SHUF_F64;
+    const uint64_t bits = weight_bits(weights, i);
+    const uint64_t sign = UINT64_C(1) << (is_f64 ? 63 : 31);
+    return bits == sign || bits < (is_f64 ? UINT64_C(0x7ff) << 52 : UINT64_C(0xff) << 23);
+}
+
+static shuf_status bad_weight(const struct shuf__weight_array *weights, uint64_t i,
+                              struct shuf__error *error)
+{
+    const double value = weights->type == SHUF_F64 ? ((const double *)weights->values)[i]
+                                                   : ((const float *)weights->values)[i];
+    return shuf__fail(error, SHUF_INVALID,
+                      "weights[%" PRIu64 "] %g: expected a finite number of 0 or more", i, value);
 }
 
 shuf_status shuf__weights_check(const struct shuf__weight_array *weights,
@@ -52,11 +85,8 @@ shuf_status shuf__weights_check(const struct shuf__weight_array *weights,
     for (uint64_t i = 0; i < weights->count; i++) {
         if (is_cancelled(computation, i))
             return shuf__fail_cancelled(error);
-        const double value = weights->type == SHUF_U64 ? 0.0 : real_weight(weights, i);
-        if (!(value >= 0.0 && value < INFINITY))
-            return shuf__fail(error, SHUF_INVALID,
-                              "weights[%" PRIu64 "] %g: expected a finite number of 0 or more", i,
-                              value);
+        if (!is_weight(weights, i))
+            return bad_weight(weights, i, error);
         const shuf_weight weight = shuf__weight(weights, i);
         if (weight.number) {
             const int end = 64 - __builtin_clzll(weight.number) + weight.exponent;
