@@ -16,7 +16,8 @@ static uint64_t windows_of_values(const struct shuf__permutation *p)
 }
 
 /* The numbers that a row evaluates: with random access only the requested values, with compaction
- * the whole domain. For n <= SHUF_PRIMEFOLD_EXACT, primefold does all exchanges of a row. */
+ * the whole domain. For n <= SHUF_PRIMEFOLD_EXACT, primefold does all exchanges of a row. A windowed
+ * order does more for each window. */
 static uint64_t evaluations_a_row(const struct shuf__request *request)
 {
     const struct shuf__permutation *p = shuf__request_permutation(request);
@@ -24,7 +25,7 @@ static uint64_t evaluations_a_row(const struct shuf__request *request)
     if (p && !shuf_algorithm_has_random_access(p->algorithm))
         return UINT64_C(1) << shuf_domain_bits(p->n);
     if (p && p->n <= SHUF_PRIMEFOLD_EXACT)
-        return p->n;
+        count = p->n;
     if (p && p->window)
         count += windows_of_values(p) * EVALUATIONS_A_WINDOW;
     return count ? count : 1;

@@ -148,6 +148,22 @@ static void quick_depends_on_count_for_primefold(void **state)
     }
 }
 
+/* Each window needs keys and a prime, also for small n. */
+static void many_windows_are_not_quick(void **state)
+{
+    (void)state;
+    const uint64_t sizes[] = {SHUF_PRIMEFOLD_EXACT, SHUF_PRIMEFOLD_EXACT + 1};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct shuf__computation computation =
+            computation_whole(SHUF_ALGORITHM_PRIMEFOLD, sizes[i], 8, i);
+        struct shuf__permutation *p = &computation.request.permutation;
+        p->chunk = p->window = 1;
+        assert_false(shuf__backend_is_quick(backend->ops, &computation.request));
+        p->window = sizes[i] - 1;
+        assert_true(shuf__backend_is_quick(backend->ops, &computation.request));
+    }
+}
+
 /* Fingerprints of the first values of a result. The numbers of values are near the sizes at which
  * backends divide the work. */
 static void fingerprint_of_any_length_matches(void **state)
@@ -390,6 +406,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(golden_positions_match),
         cmocka_unit_test(quick_depends_on_domain_size),
         cmocka_unit_test(quick_depends_on_count_for_primefold),
+        cmocka_unit_test(many_windows_are_not_quick),
         cmocka_unit_test(fingerprint_of_any_length_matches),
         cmocka_unit_test(write_at_any_offset),
         cmocka_unit_test(read_at_any_offset),
