@@ -5,14 +5,12 @@
 #include "client_process.h"
 
 #include <errno.h>
+#include <search.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    RECENT = 128,
-    AT_ONCE = 32, /* mappings whose blocks are freed in one step of the loop */
-};
+enum { AT_ONCE = 32 }; /* mappings whose blocks are freed in one step of the loop */
 
 /* Watches the process at the other end of one connection, and lists its mappings. A process with
  * two connections has two watches. */
@@ -26,7 +24,7 @@ struct shuf__process_watch {
     unsigned refs; /* one until close_watch(), and one of each function that uses it */
     uint64_t only_mapped[SHUF__SIDES]; /* bytes, while they are counted */
     LIST_HEAD(, shuf__process_mapping) mappings;
-    struct shuf__process_mapping *recent[RECENT]; /* a cache of mappings, by number of the block */
+    void *tree; /* the same mappings, by number of the block */
     LIST_ENTRY(shuf__process_watch) link;
 };
 
@@ -50,21 +48,18 @@ static void close_watch(struct shuf__process_watch *watch)
 
 /* ---- mappings ---- */
 
-static struct shuf__process_mapping **recent(struct shuf__process_watch *watch, uint64_t number)
+static int compare(const void *a, const void *b)
 {
-    return &watch->recent[number % RECENT];
+    const struct shuf__process_mapping *k = a, *l = b;
+    return (k->number > l->number) - (k->number < l->number);
 }
 
-static struct shuf__process_mapping *find_mapping(struct shuf__process_watch *watch,
-                                                  const struct shuf__allocation *allocation)
+static struct shuf__process_mapping *find_mapping(const struct shuf__process_watch *watch,
+                                                  uint64_t number)
 {
-    struct shuf__process_mapping *mapping = *recent(watch, allocation->number);
-    if (mapping && mapping->allocation == allocation)
-        return mapping;
-    LIST_FOREACH (mapping, &allocation->mappings, of_allocation)
-        if (mapping->watch == watch)
-            return *recent(watch, allocation->number) = mapping;
-    return NULL;
+    const struct shuf__process_mapping key = {.number = number};
+    struct shuf__process_mapping *const *found = tfind(&key, &watch->tree, compare);
+    return found ? *found : NULL;
 }
 
 static bool add_mapping(struct shuf__process_watch *watch, struct shuf__allocation *allocation)
@@ -74,8 +69,12 @@ static bool add_mapping(struct shuf__process_watch *watch, struct shuf__allocati
         return false;
     mapping->watch = watch;
     mapping->allocation = allocation;
+    mapping->number = allocation->number;
+    if (!tsearch(mapping, &watch->tree, compare)) {
+        free(mapping);
+        return false;
+    }
     watch->account->mappings++;
-    *recent(watch, allocation->number) = mapping;
     LIST_INSERT_HEAD(&watch->mappings, mapping, of_process);
     LIST_INSERT_HEAD(&allocation->mappings, mapping, of_allocation);
     return true;
@@ -85,9 +84,7 @@ static bool add_mapping(struct shuf__process_watch *watch, struct shuf__allocati
 static void remove_mapping(struct shuf__process_mapping *mapping)
 {
     struct shuf__process_watch *watch = mapping->watch;
-    struct shuf__process_mapping **seen = recent(watch, mapping->allocation->number);
-    if (*seen == mapping)
-        *seen = NULL;
+    tdelete(mapping, &watch->tree, compare);
     LIST_REMOVE(mapping, of_process);
     LIST_REMOVE(mapping, of_allocation);
     if (!watch->client)
@@ -185,7 +182,7 @@ shuf_status shuf__client_add_mapping(struct shuf__client *client,
     *fresh = false;
     if (!watch)
         return shuf__fail(error, SHUF_NO_MEMORY, "lease: out of memory");
-    if (find_mapping(watch, allocation))
+    if (find_mapping(watch, allocation->number))
         return SHUF_OK;
     if (!is_observed(watch, client) && !kernel_knows)
         return unwatchable(client, error);
@@ -195,28 +192,14 @@ shuf_status shuf__client_add_mapping(struct shuf__client *client,
     return SHUF_OK;
 }
 
-static int compare_ids(const void *a, const void *b)
+void shuf__client_unmapped(struct shuf__client *client, const uint64_t *blocks, size_t count)
 {
-    const uint64_t k = *(const uint64_t *)a, l = *(const uint64_t *)b;
-    return (k > l) - (k < l);
-}
-
-/* Walks through the mappings at most once, because there may be many. A connection has at most one
- * mapping of a block, so the walk ends when it has found `count` of them. */
-void shuf__client_unmapped(struct shuf__client *client, uint64_t *blocks, size_t count)
-{
-    struct shuf__process_mapping *next, *mapping;
-    if (!client->watch || count == 0)
-        return;
-    qsort(blocks, count, sizeof *blocks, compare_ids);
-    size_t left = count;
     unsigned ended = 0;
-    for (mapping = LIST_FIRST(&client->watch->mappings); mapping && left > 0; mapping = next) {
-        next = LIST_NEXT(mapping, of_process);
-        if (!bsearch(&mapping->allocation->id, blocks, count, sizeof *blocks, compare_ids))
-            continue;
-        end_mapping(mapping, &ended);
-        left--;
+    for (size_t i = 0; client->watch && i < count; i++) {
+        const uint64_t number = shuf__ids_number(client->all->ids, blocks[i]);
+        struct shuf__process_mapping *mapping = find_mapping(client->watch, number);
+        if (mapping && mapping->allocation->id == blocks[i])
+            end_mapping(mapping, &ended);
     }
 }
 
@@ -307,16 +290,19 @@ static void detach(struct shuf__process_watch *watch)
         mapping->allocation->detached++;
 }
 
+/* Without memory for the tree's node, a block may get two records of the process. */
 static void merge_mapping(struct shuf__process_mapping *mapping,
                           struct shuf__process_watch *detached)
 {
     LIST_REMOVE(mapping, of_process);
+    tdelete(mapping, &mapping->watch->tree, compare);
     mapping->watch->account->mappings--;
-    if (find_mapping(detached, mapping->allocation)) {
+    if (find_mapping(detached, mapping->number)) {
         LIST_REMOVE(mapping, of_allocation);
         free(mapping);
         return;
     }
+    tsearch(mapping, &detached->tree, compare);
     mapping->watch = detached;
     detached->account->mappings++;
     mapping->allocation->detached++;
@@ -326,7 +312,6 @@ static void merge_mapping(struct shuf__process_mapping *mapping,
 static void merge_mappings(struct shuf__process_watch *watch, struct shuf__process_watch *detached)
 {
     struct shuf__process_mapping *mapping;
-    memset(watch->recent, 0, sizeof watch->recent);
     while ((mapping = LIST_FIRST(&watch->mappings)) != NULL)
         merge_mapping(mapping, detached);
 }
@@ -369,5 +354,6 @@ void shuf__process_watches_init(struct shuf__process_watches *watches, uv_loop_t
 {
     shuf__processes_init(&watches->processes, loop, &allocations->accounts);
     LIST_INIT(&watches->detached);
+    watches->ids = &allocations->ids;
     allocations->on_free = forget_mappings;
 }

@@ -23,6 +23,7 @@ struct shuf__process_watch;
 struct shuf__process_watches {
     struct shuf__processes processes;
     LIST_HEAD(, shuf__process_watch) detached; /* the watches whose connection has ended */
+    const struct shuf__ids *ids;               /* of the blocks */
 };
 
 /* The client at the other end of one connection; embedded in its session. */
@@ -40,6 +41,7 @@ struct shuf__client {
 struct shuf__process_mapping {
     struct shuf__process_watch *watch;
     struct shuf__allocation *allocation;
+    uint64_t number; /* of the allocation */
     LIST_ENTRY(shuf__process_mapping) of_process, of_allocation;
 };
 
@@ -53,9 +55,9 @@ shuf_status shuf__client_add_mapping(struct shuf__client *client,
                                      struct shuf__allocation *allocation, bool *fresh,
                                      struct shuf__error *error);
 
-/* Call when the client reports that it has unmapped the blocks with these ids. Ignores other ids.
- * Sorts the ids. */
-void shuf__client_unmapped(struct shuf__client *client, uint64_t *blocks, size_t count);
+/* Call when the client reports that it has unmapped the blocks with these ids. Ignores ids that are
+ * not of its blocks. */
+void shuf__client_unmapped(struct shuf__client *client, const uint64_t *blocks, size_t count);
 
 /* Call when the client reports that it has unmapped all its blocks. */
 void shuf__client_unmapped_all(struct shuf__client *client);
