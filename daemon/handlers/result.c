@@ -10,6 +10,7 @@
 #include "summary_job.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- 1. parse, validate, and release the leases that the request gives back ---- */
 
@@ -175,45 +176,71 @@ static shuf_status find_or_add_entry(struct shuf__result_request *r, struct shuf
 
 /* ---- 4. compute at once, or submit a job and wait ---- */
 
+/* A request that waits for its entry, and then for the turn of its session. */
+struct waiting {
+    struct shuf__pending pending;
+    struct shuf__result_request request;
+    /* Set when the entry is finished. */
+    struct shuf__error error;
+    bool has_event;
+    uint8_t event[SHUF__IPC_HANDLE];
+};
+
+static struct waiting *waiting_of(struct shuf__waiter *waiter)
+{
+    return (struct waiting *)((char *)waiter - offsetof(struct waiting, request.waiter));
+}
+
 static void on_finished(struct shuf__waiter *waiter, const struct shuf__error *error,
                         const uint8_t *event)
 {
-    struct shuf__result_request *r =
-        (struct shuf__result_request *)((char *)waiter -
-                                        offsetof(struct shuf__result_request, waiter));
-    struct shuf__session *session = r->session;
-    shuf__session_end_pending(session, waiter->started_ns);
-    if (error) {
-        shuf__compute_unref(waiter->entry);
-        shuf__session_fail(session, error);
-    } else {
-        shuf__result_reply(r, event);
-    }
-    free(r);
-    shuf__session_advance(session);
+    struct waiting *w = waiting_of(waiter);
+    if (error)
+        w->error = *error;
+    w->has_event = event != NULL;
+    if (event)
+        memcpy(w->event, event, sizeof w->event);
+    shuf__session_reply_in_turn(w->request.session);
 }
 
-static void cancel_request(struct shuf__pending *pending)
+static void reply_waiting(struct shuf__pending *pending)
 {
-    struct shuf__result_request *r = (struct shuf__result_request *)pending;
-    shuf__compute_leave(&r->waiter);
-    shuf__compute_unref(r->waiter.entry);
-    free(r);
+    struct waiting *w = (struct waiting *)pending;
+    struct shuf__session *session = w->request.session;
+    shuf__session_end_pending(session, w->request.waiter.started_ns);
+    if (w->error.status) {
+        shuf__compute_unref(w->request.waiter.entry);
+        shuf__session_fail(session, &w->error);
+    } else {
+        shuf__result_reply(&w->request, w->has_event ? w->event : NULL);
+    }
+    free(w);
+}
+
+static void cancel_waiting(struct shuf__pending *pending)
+{
+    struct waiting *w = (struct waiting *)pending;
+    if (!pending->is_over)
+        shuf__compute_leave(&w->request.waiter);
+    shuf__compute_unref(w->request.waiter.entry);
+    free(w);
 }
 
 static shuf_status submit_and_wait(const struct shuf__result_request *r, struct shuf__error *error)
 {
-    struct shuf__result_request *kept = malloc(sizeof *kept);
-    if (!kept)
+    struct waiting *w = malloc(sizeof *w);
+    if (!w)
         return shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
-    *kept = *r;
-    kept->pending.cancel = cancel_request;
-    kept->waiter.finished = on_finished;
-    if (shuf__compute_for(&kept->waiter, error)) {
-        free(kept);
+    w->pending =
+        (struct shuf__pending){.cancel = cancel_waiting, .reply = reply_waiting, .is_over = false};
+    w->request = *r;
+    w->request.waiter.finished = on_finished;
+    w->error.status = SHUF_OK;
+    if (shuf__compute_for(&w->request.waiter, error)) {
+        free(w);
         return error->status;
     }
-    shuf__session_wait(kept->session, &kept->pending);
+    shuf__session_wait(r->session, &w->pending);
     return SHUF_OK;
 }
 

@@ -13,8 +13,7 @@
 #include <stdint.h>
 
 struct shuf__result_request {
-    struct shuf__pending pending; /* while the session waits */
-    struct shuf__waiter waiter;   /* this request has a reference to waiter.entry */
+    struct shuf__waiter waiter; /* this request has a reference to waiter.entry */
     struct shuf__session *session;
     struct shuf__cache_key key; /* contains the request */
     struct shuf__shape shape;

@@ -271,12 +271,29 @@ static void handle_front(struct shuf__session *session)
     }
 }
 
-/* Reads only if no complete request waits, so a session has one request at a time. */
+static void refuse_slow_frame(struct shuf__session *session)
+{
+    char text[96];
+    const size_t bytes = session->inbox.end - session->inbox.begin;
+    snprintf(text, sizeof text, "frame: only %zu byte%s came within %" PRIu64 " ms, expected all",
+             bytes, shuf__plural(bytes), session->all->frame_timeout_ms);
+    refuse_frame(session, 0, SHUF_TIMEOUT, text);
+}
+
+/* Reads only if no complete request waits, so a session has one request at a time. Reads also if
+ * the request is late: if the loop stood still, its timers come before the bytes that came
+ * meanwhile. */
 static void read_and_handle(struct shuf__session *session)
 {
+    const bool is_late = session->is_late;
+    session->is_late = false;
     if (!shuf__inbox_has_frame(&session->inbox))
         receive(session);
-    if (session->state == SHUF__SESSION_READING)
+    if (session->state != SHUF__SESSION_READING)
+        return;
+    if (is_late && !shuf__inbox_has_frame(&session->inbox))
+        refuse_slow_frame(session);
+    else
         handle_front(session);
 }
 
@@ -331,6 +348,9 @@ void shuf__session_serve(struct shuf__session *session)
         discard(session);
         break;
     case SHUF__SESSION_WORKING:
+        if (session->pending->is_over)
+            session->pending->reply(session->pending);
+        break;
     case SHUF__SESSION_UNREAD:
     case SHUF__SESSION_CLOSED:
         break;
@@ -375,37 +395,17 @@ void shuf__session_report(struct shuf__ready *ready, uint32_t events)
         on_writable(session);
 }
 
-static void refuse_slow_frame(struct shuf__session *session)
-{
-    char text[96];
-    const size_t bytes = session->inbox.end - session->inbox.begin;
-    snprintf(text, sizeof text, "frame: only %zu byte%s came within %" PRIu64 " ms, expected all",
-             bytes, shuf__plural(bytes), session->all->frame_timeout_ms);
-    refuse_frame(session, 0, SHUF_TIMEOUT, text);
-    advance(session);
-}
-
-/* Reads once more: if the loop stood still, its timers come before the bytes that came meanwhile.
- */
+/* The deadlines of many sessions may come at once, so each session acts in its turn. */
 static void on_deadline(uv_timer_t *timer)
 {
     struct shuf__session *session = timer->data;
-    if (session->state == SHUF__SESSION_HALF_CLOSED || session->state == SHUF__SESSION_UNREAD) {
-        shuf__session_close(session);
+    if (session->state == SHUF__SESSION_HALF_CLOSED || session->state == SHUF__SESSION_UNREAD)
+        session->is_lost = true;
+    else if (session->state == SHUF__SESSION_READING)
+        session->is_late = true;
+    else /* the outbox may still have a reply */
         return;
-    }
-    if (session->state != SHUF__SESSION_READING) /* the outbox may still have a reply */
-        return;
-    session->refs++;
-    shuf__inbox_compact(&session->inbox);
-    receive(session);
-    if (session->state == SHUF__SESSION_READING) {
-        if (shuf__inbox_has_frame(&session->inbox))
-            set_ready(session);
-        else
-            refuse_slow_frame(session);
-    }
-    shuf__session_unref(session);
+    set_ready(session);
 }
 
 /* ---- pending work ---- */
@@ -418,6 +418,12 @@ void shuf__session_wait(struct shuf__session *session, struct shuf__pending *pen
     session->state = SHUF__SESSION_WORKING;
     session->pending = pending;
     watch(session, session->watched & ~(uint32_t)EPOLLOUT);
+}
+
+void shuf__session_reply_in_turn(struct shuf__session *session)
+{
+    session->pending->is_over = true;
+    set_ready(session);
 }
 
 void shuf__session_end_pending(struct shuf__session *session, uint64_t started_ns)
@@ -458,10 +464,10 @@ void shuf__session_drain(struct shuf__session *session)
 
 /* ---- the start ---- */
 
+/* The process may have had many connections. */
 static void on_client_death(struct shuf__client *client)
 {
-    shuf__session_close(
-        (struct shuf__session *)((char *)client - offsetof(struct shuf__session, client)));
+    on_lost((struct shuf__session *)((char *)client - offsetof(struct shuf__session, client)));
 }
 
 /* A client that sends nothing is cut off at the deadline of a frame. */

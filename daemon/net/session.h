@@ -66,6 +66,10 @@ void shuf__session_refuse(struct shuf__session *session, Shuf__Reply *reply,
 /* Makes the session wait for `pending` before it replies. */
 void shuf__session_wait(struct shuf__session *session, struct shuf__pending *pending);
 
+/* Call when the pending work is over, if that of many sessions may be over at once. The session
+ * calls pending->reply in its turn, so the sessions of other users need not wait. */
+void shuf__session_reply_in_turn(struct shuf__session *session);
+
 /* Call when the pending work is over. Then reply, and call shuf__session_advance(), which handles
  * the next request. `started_ns`: when the job of the work left the queue, or 0. */
 void shuf__session_end_pending(struct shuf__session *session, uint64_t started_ns);

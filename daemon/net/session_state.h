@@ -50,6 +50,8 @@ struct shuf__sessions {
 struct shuf__pending {
     void (*cancel)(
         struct shuf__pending *pending); /* called if the session closes before the reply */
+    void (*reply)(struct shuf__pending *pending); /* see shuf__session_reply_in_turn() */
+    bool is_over;                                 /* the next turn of the session calls `reply` */
 };
 
 enum shuf__session_state {
@@ -75,7 +77,8 @@ struct shuf__session {
     enum shuf__session_state state;
     bool greeted;
     bool closes_after_reply;
-    bool is_lost;              /* the client has left; the next turn of the session closes it */
+    bool is_lost;              /* the next turn of the session closes it */
+    bool is_late;              /* the next turn refuses the frame, unless its rest has come */
     uint64_t counted_since_ns; /* when the drain began to count the bytes that the client reads; 0:
                                it does not */
     uint64_t sent_before;      /* bytes of the reply that were sent then */
