@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A client reports blocks as unmapped: right for each list of ids, and a report takes few steps
- * beside many mappings.
+ * beside many mappings. Counts of mapped blocks ask the kernel about few of them.
  */
 #include <search.h>
 
@@ -18,7 +18,20 @@ static int compare_counted(const void *a, const void *b)
 
 #define tfind(key, root, compare) \
     (compare_uncounted = (compare), (tfind)(key, root, compare_counted))
+#include "memory/allocations.h"
+
+static unsigned asked; /* blocks that the kernel is asked about */
+
+static bool is_unmapped(const struct shuf__allocation *allocation)
+{
+    (void)allocation;
+    asked++;
+    return false;
+}
+
+#define shuf__allocation_is_unmapped is_unmapped
 #include "memory/client_process.c"
+#undef shuf__allocation_is_unmapped
 #undef tfind
 
 #include "support/cmocka_all.h"
@@ -108,11 +121,36 @@ static void known_ids_end_their_mappings(void **state)
     assert_int_equal(mappings(), MAPPINGS);
 }
 
+static void many_pending_blocks_count_without_a_question(void **state)
+{
+    struct shuf__account *account = shuf__account_find(&allocations.accounts, UID);
+    const struct shuf__reading never = {0};
+    (void)state;
+    for (unsigned i = 0; i < MAPPINGS; i++) {
+        blocks[i].all = &allocations;
+        blocks[i].account = account;
+        blocks[i].bytes = 1;
+        blocks[i].pending_free = true;
+        LIST_INSERT_HEAD(&allocations.list, &blocks[i], link);
+        allocations.pending_free_count++;
+        if (i + 1 != MANY && i + 1 != MAPPINGS)
+            continue;
+        allocations.mapped_reading = never;
+        asked = 0;
+        shuf__mapped_bytes_read(&allocations);
+        assert_int_equal(asked, i + 1 == MANY ? MANY : 0);
+        assert_int_equal(account->mapped[SHUF__SIDE_HOST], i + 1);
+    }
+    for (unsigned i = 0; i < MAPPINGS; i++)
+        blocks[i].pending_free = false;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unknown_ids_take_few_steps),
         cmocka_unit_test(known_ids_end_their_mappings),
+        cmocka_unit_test(many_pending_blocks_count_without_a_question),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

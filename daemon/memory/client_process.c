@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AT_ONCE = 32 }; /* mappings whose blocks are freed in one step of the loop */
+enum {
+    AT_ONCE = 32, /* mappings whose blocks are freed in one step of the loop */
+    MANY = 256,   /* pending allocations: as many as one sweep checks */
+};
 
 /* Watches the process at the other end of one connection, and lists its mappings. A process with
  * two connections has two watches. */
@@ -211,9 +214,13 @@ void shuf__client_unmapped_all(struct shuf__client *client)
 
 /* ---- mapped without a reference ---- */
 
+/* Many pending allocations count as mapped until the sweep has asked the kernel again, because to
+ * ask about thousands of them takes long. */
 static bool is_only_mapped(const struct shuf__allocation *allocation)
 {
-    return allocation->account && (allocation->pending_free || allocation->size_class) &&
+    if (!allocation->account || !(allocation->pending_free || allocation->size_class))
+        return false;
+    return (allocation->pending_free && allocation->all->pending_free_count > MANY) ||
            !shuf__allocation_is_unmapped(allocation);
 }
 
