@@ -16,8 +16,8 @@ static uint64_t windows_of_values(const struct shuf__permutation *p)
 }
 
 /* The numbers that a row evaluates: with random access only the requested values, with compaction
- * the whole domain. For n <= SHUF_PRIMEFOLD_EXACT, primefold does all exchanges of a row. A windowed
- * order does more for each window. */
+ * the whole domain. For n <= SHUF_PRIMEFOLD_EXACT, primefold does all exchanges of a row. Windows
+ * come on top. */
 static uint64_t evaluations_a_row(const struct shuf__request *request)
 {
     const struct shuf__permutation *p = shuf__request_permutation(request);
