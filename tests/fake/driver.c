@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The run time of CUDA finds the functions by their names. */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+#define EXPORT __attribute__((visibility("default")))
+
 enum { SUCCESS, NO_DEVICE = 100 };
 
 static int fail(void)
@@ -19,23 +24,19 @@ static int get_version(int *version)
     return SUCCESS;
 }
 
-int cuDriverGetVersion(int *version);
-int cuDriverGetVersion(int *version)
+EXPORT int cuDriverGetVersion(int *version)
 {
     return get_version(version);
 }
 
-int cuInit(unsigned flags);
-int cuInit(unsigned flags)
+EXPORT int cuInit(unsigned flags)
 {
     (void)flags;
     return NO_DEVICE;
 }
 
-int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned long long flags,
-                        int *found);
-int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned long long flags,
-                        int *found)
+EXPORT int cuGetProcAddress_v2(const char *name, void **function, int version,
+                               unsigned long long flags, int *found)
 {
     int (*result)() = fail;
     (void)version;
@@ -50,8 +51,8 @@ int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned
     return SUCCESS;
 }
 
-int cuGetProcAddress(const char *name, void **function, int version, unsigned long long flags);
-int cuGetProcAddress(const char *name, void **function, int version, unsigned long long flags)
+EXPORT int cuGetProcAddress(const char *name, void **function, int version,
+                            unsigned long long flags)
 {
     return cuGetProcAddress_v2(name, function, version, flags, NULL);
 }
