@@ -13,7 +13,7 @@ from programs import LIMIT_S, SYSEXITS, Bad, Manager, check_end
 
 KEY = "000102030405060708090a0b0c0d0e0f\n"  # as in client_copies.c
 # A user and a supplementary group that may use the key alpha, if the tests run as root.
-USER, GROUP = 65534, 65533
+USER, GROUP = 61234, 61235  # not 65534, which stands for unmapped users where /proc cannot be read
 OTHER_USER = {"user": USER, "group": USER, "extra_groups": [GROUP]} if os.geteuid() == 0 else {}
 NAMESPACE = ["unshare", "--map-root-user", "--mount", "sh", "-c"]  # with mounts of its own
 PATIENCE_S = 30  # for actions of the daemon that nobody requests
