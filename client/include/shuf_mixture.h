@@ -4,8 +4,8 @@
  *
  * A mixture is a function of the position: it says which record of which source stands there.
  * Positions are in blocks. After each whole block each source has its exact share, to less than
- * 1.68 records in the first stage; later stages make good what the ones before have left. Within a
- * block the order of the sources is random. Each source runs through its epochs; each epoch is a
+ * 1.68 records in the first stage; later stages compensate for the errors of those before. Within
+ * a block the order of the sources is random. Each source runs through its epochs; each epoch is a
  * permutation of its own, uniform or windowed. docs/spec.md, "Mixtures", defines every value.
  *
  *     const shuf_source sources[] = {{.records = 8000000000}, {.records = 2000000}};

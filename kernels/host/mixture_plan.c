@@ -264,7 +264,7 @@ static shuf_status check_stages(const struct shuf__mixture *m, const struct shuf
     return SHUF_OK;
 }
 
-/* The greatest common divisor of the weights, of which one is above 0. */
+/* The greatest common divisor of the weights. At least one is above 0. */
 static uint64_t common_divisor(const uint64_t *weights, uint32_t count)
 {
     uint64_t divisor = 0;

@@ -320,7 +320,7 @@ static double draw_weights(uint64_t number, uint32_t sources, uint64_t *weights)
     return all;
 }
 
-enum { SEEN = 4 }; /* over three stages, 12 500 mixtures had 3.13 at most; no bound is proved */
+enum { STAGED_MOST = 4 }; /* above the errors of random mixtures; no bound is proved */
 
 /* The words: sources that are off by the limit or more after a block. docs/spec.md proves the limit
  * of one stage. */
@@ -348,7 +348,7 @@ static void add_shares(const struct shuf__order_run *run, const void *context, u
                 off[r.source[i]]--;
             for (uint32_t i = 0; i < mix.sources; i++) {
                 off[i] += BLOCK * (double)weights[s][i] / all[s];
-                *sum += fabs(off[i]) >= (stages ? SEEN : 1.68);
+                *sum += fabs(off[i]) >= (stages ? STAGED_MOST : 1.68);
             }
         }
         shuf__mixed_close(&r.mixed);

@@ -6,8 +6,8 @@
  * gives its left child N * (weight of the child) / (its own weight) of them, rounded to the nearest
  * whole number, and its right child the rest. Both shares grow by 0 or 1 when N grows by 1. So no
  * source ever loses a record, and in the first stage its share differs from its exact part by less
- * than 1.68 records (the proof is in docs/spec.md). A later stage makes good what its sources lack
- * at its beginning.
+ * than 1.68 records (the proof is in docs/spec.md). A later stage compensates for the errors at
+ * its beginning.
  */
 #ifndef SHUF_MIXTURE_SHARES_H
 #define SHUF_MIXTURE_SHARES_H

@@ -325,7 +325,7 @@ class Resumable:
         if not _frameworks.is_called_by_torchdata():
             self._loads += 1
             if cursor is not None:
-                cursor.drop_chunk()  # a loader that draws further is told
+                cursor.drop_chunk()  # a loader that draws further must ask for a chunk, which fails
 
     def _load(self, state: dict[str, Any]) -> None:
         kept, self._n = self._n, len(self._data)

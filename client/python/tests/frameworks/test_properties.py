@@ -71,7 +71,7 @@ class Rank:
     def begin(self, epoch):
         if epoch is not None:
             (self.sampler if self.case["sampler"] == "torch" else self.source).set_epoch(epoch)
-        if self.loads_sampler:  # from before workers and threads draw: the end of the last iteration, or what is selected
+        if self.loads_sampler:  # saved before workers and threads draw
             is_selected = self.iterator is None or epoch is not None
             self.before = self.source.state_dict(used=None if is_selected else 10**9)
         self.iterator, self.used, self.has_ended = iter(self.loader), 0, False
