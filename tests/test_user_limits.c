@@ -503,6 +503,7 @@ static void one_request_beyond_the_limit_of_a_user(void **state)
     (void)state;
     const struct child child = child_start_as(GREEDY_UID, ask_for_too_much, NULL);
     child_join(&child);
+    AWAIT_ROW(GREEDY_UID, r, r.clients == 0 && r.leases == 0 && r.bytes == r.idle);
     struct wire *w = wire_greet(&h);
     wire_lease(w, 200 * MI / 4, 1, own);
     wire_close(w);
