@@ -3,6 +3,7 @@
  * The public calls for weighted draws (shuf_weights.h), which this process computes.
  */
 #include "arguments.h"
+#include "cuda_library.h"
 #include "dtype.h"
 #include "host/weights.h"
 #include "interrupt.h"
@@ -112,4 +113,75 @@ shuf_status shuf_weights_sample(const void *values, shuf_dtype type, uint64_t co
     if (error->status || check_array(&array, error))
         return error->status;
     return shuf__weighted_sample(&array, seed, epoch, &caller, sample, out, error);
+}
+
+/* ---- Device memory ---- */
+
+/* The functions for GPUs, after a check of the weights, or NULL. */
+static const struct shuf__cuda_weights *on_gpu(const struct shuf__weight_array *array,
+                                               struct shuf__error *error)
+{
+    if (error->status || check_array(array, error))
+        return NULL;
+    const struct shuf__cuda_library *cuda = shuf__cuda_library(error);
+    return cuda ? cuda->weights : NULL;
+}
+
+shuf_status shuf_cuda_weights_workspace(uint64_t count, size_t *bytes)
+{
+    struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(bytes));
+    const struct shuf__weight_array array = {NULL, SHUF_F64, count};
+    const struct shuf__cuda_weights *gpu = on_gpu(&array, error);
+    return gpu ? gpu->table_bytes(count, bytes, error) : error->status;
+}
+
+shuf_status shuf_cuda_weights_make(const void *values, shuf_dtype type, uint64_t count,
+                                   uint64_t *table, size_t table_bytes, void *workspace,
+                                   size_t workspace_bytes, void *stream)
+{
+    struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(values), SHUF__POINTER(table));
+    const struct shuf__weight_array array = {values, type, count};
+    const struct shuf__scratch_memory scratch = {workspace, workspace_bytes};
+    const struct shuf__cuda_weights *gpu = on_gpu(&array, error);
+    if (!gpu)
+        return error->status;
+    const size_t needed = sizeof *table << shuf_weights_bits(count);
+    if (table_bytes < needed)
+        return shuf__fail(error, SHUF_INVALID, "table of %zu bytes: expected %zu", table_bytes,
+                          needed);
+    return gpu->table(&array, table, &scratch, stream, error);
+}
+
+shuf_status shuf_cuda_weights_draw(const uint64_t *table, uint64_t weights, uint64_t seed,
+                                   uint64_t epoch, uint64_t first, size_t count, uint64_t stride,
+                                   uint64_t *out, void *stream)
+{
+    struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(table), {"out", count && !out});
+    const struct shuf__weight_array array = {table, SHUF_U64, weights};
+    if (error->status || check_range(first, count, stride, error) || count == 0)
+        return error->status;
+    const struct shuf__cuda_weights *gpu = on_gpu(&array, error);
+    return gpu ? gpu->draw(table, shuf_weights_bits(weights), seed, epoch, first, count, stride,
+                           out, stream, error)
+               : error->status;
+}
+
+shuf_status shuf_cuda_weights_sample_workspace(uint64_t count, size_t *bytes)
+{
+    struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(bytes));
+    const struct shuf__weight_array array = {NULL, SHUF_F64, count};
+    const struct shuf__cuda_weights *gpu = on_gpu(&array, error);
+    return gpu ? gpu->sample_bytes(count, bytes, error) : error->status;
+}
+
+shuf_status shuf_cuda_weights_sample(const void *values, shuf_dtype type, uint64_t count,
+                                     uint64_t seed, uint64_t epoch, size_t sample, uint64_t *out,
+                                     void *workspace, size_t workspace_bytes, void *stream)
+{
+    struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(values), SHUF__POINTER(out));
+    const struct shuf__weight_array array = {values, type, count};
+    const struct shuf__scratch_memory scratch = {workspace, workspace_bytes};
+    const struct shuf__cuda_weights *gpu = on_gpu(&array, error);
+    return gpu ? gpu->sample(&array, seed, epoch, sample, out, &scratch, stream, error)
+               : error->status;
 }

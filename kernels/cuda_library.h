@@ -34,6 +34,28 @@ struct shuf__scratch_memory {
 enum { SHUF__CUDA_STRUCTS = 5 };
 
 struct shuf__mixture;
+struct shuf__weight_array;
+
+/* Weighted draws and samples, as host/weights.h has them. The weights, the table and the results are
+ * in device memory. */
+struct shuf__cuda_weights {
+    /* The scratch memory of table() and sample() for so many weights. */
+    shuf_status (*table_bytes)(uint64_t count, size_t *bytes, struct shuf__error *error);
+    shuf_status (*sample_bytes)(uint64_t count, size_t *bytes, struct shuf__error *error);
+    /* Makes the columns of a table. It waits for the stream, because the host needs sums of the
+     * weights, and so does sample(). */
+    shuf_status (*table)(const struct shuf__weight_array *weights, uint64_t *column,
+                         const struct shuf__scratch_memory *scratch, void *stream,
+                         struct shuf__error *error);
+    /* Writes draws from a table of 2^bits columns. */
+    shuf_status (*draw)(const uint64_t *column, unsigned bits, uint64_t seed, uint64_t epoch,
+                        uint64_t first, uint64_t count, uint64_t stride, uint64_t *out,
+                        void *stream, struct shuf__error *error);
+    shuf_status (*sample)(const struct shuf__weight_array *weights, uint64_t seed, uint64_t epoch,
+                          uint64_t sample, uint64_t *out,
+                          const struct shuf__scratch_memory *scratch, void *stream,
+                          struct shuf__error *error);
+};
 
 struct shuf__cuda_library {
     /* Both copies of the code must be of one build, because they share structs. */
@@ -65,6 +87,7 @@ struct shuf__cuda_library {
     shuf_status (*mixture)(const struct shuf__mixture *mixture, uint64_t first, uint64_t count,
                            uint64_t *index, const struct shuf__scratch_memory *scratch,
                            void *stream, struct shuf__error *error);
+    const struct shuf__cuda_weights *weights;
 };
 
 /* The loaded library, which is loaded once in a process. NULL with SHUF_DEVICE if it cannot be

@@ -58,6 +58,34 @@ SHUF_API shuf_status shuf_weights_sample(const void *values, shuf_dtype type, ui
                                          uint64_t seed, uint64_t epoch, size_t sample,
                                          uint64_t *out);
 
+/* The same in device memory, queued in a CUDA stream, as shuf_cuda_fill() (shuf_local.h), with the
+ * same draws and samples. The memory of weights and results is on one device, and begins at a
+ * multiple of 16 bytes. There are at most 2^30 weights. The two functions that read them wait for
+ * the stream, so it may not be captured. Their workspace is aligned to 256 bytes, and has no
+ * meaning before or after the work. */
+
+/* Sets *bytes to the workspace of shuf_cuda_weights_make() on the current device. It has about 16
+ * bytes for each column of the table. */
+SHUF_API shuf_status shuf_cuda_weights_workspace(uint64_t count, size_t *bytes);
+
+/* Makes the table of shuf_weights_make() in `table`: 8 bytes for each weight, with the number of
+ * weights rounded up to a power of two. The table belongs to the caller. A copy of it serves too. */
+SHUF_API shuf_status shuf_cuda_weights_make(const void *values, shuf_dtype type, uint64_t count,
+                                            uint64_t *table, size_t table_bytes, void *workspace,
+                                            size_t workspace_bytes, void *stream);
+
+/* Writes draws as shuf_weights_draw(), from a table of so many weights. */
+SHUF_API shuf_status shuf_cuda_weights_draw(const uint64_t *table, uint64_t weights, uint64_t seed,
+                                            uint64_t epoch, uint64_t first, size_t count,
+                                            uint64_t stride, uint64_t *out, void *stream);
+
+/* Writes a sample as shuf_weights_sample(). Its workspace has about 24 bytes for each weight. */
+SHUF_API shuf_status shuf_cuda_weights_sample_workspace(uint64_t count, size_t *bytes);
+SHUF_API shuf_status shuf_cuda_weights_sample(const void *values, shuf_dtype type, uint64_t count,
+                                              uint64_t seed, uint64_t epoch, size_t sample,
+                                              uint64_t *out, void *workspace,
+                                              size_t workspace_bytes, void *stream);
+
 #ifdef __cplusplus
 }
 #endif

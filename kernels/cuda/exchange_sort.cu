@@ -4,11 +4,12 @@
  */
 #include "exchange_sort.cuh"
 
+#include "cub_call.cuh"
+
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 
 #include <algorithm>
-#include <exception>
 
 namespace shuf
 {
@@ -17,18 +18,6 @@ namespace
 {
 
 constexpr int key_bits = 32, digit_bits = 16, pass_bits = 8;
-
-/* Calls CUB. It reports most errors of CUDA by its result, and throws some: its callers in C would
- * end the process. */
-template <typename Call> cudaError_t guarded(Call call) noexcept
-{
-    try {
-        return call();
-    } catch (const std::exception &) {
-        const cudaError_t e = cudaPeekAtLastError();
-        return e == cudaSuccess ? cudaErrorUnknown : e;
-    }
-}
 
 template <typename Element> cub::DoubleBuffer<Element> doubled(const Buffers<Element> &buffers)
 {

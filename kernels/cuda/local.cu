@@ -5,7 +5,7 @@
  */
 #include "cuda.cuh"
 
-#include "cuda_library.h"
+#include "local.cuh"
 #include "mixture.cuh"
 #include "shuffle.cuh"
 #include "tuning.cuh"
@@ -16,38 +16,6 @@
 namespace shuf
 {
 
-namespace
-{
-
-/* The device of the memory is the current device of this thread while the object exists. */
-class OnDevice
-{
-  public:
-    OnDevice() = default;
-    OnDevice(const OnDevice &) = delete;
-    OnDevice &operator=(const OnDevice &) = delete;
-
-    ~OnDevice()
-    {
-        if (before >= 0)
-            cudaSetDevice(before);
-    }
-
-    cudaError_t enter(int device)
-    {
-        int now = 0;
-        cudaError_t e = cudaGetDevice(&now);
-        if (e != cudaSuccess || now == device)
-            return e;
-        before = now;
-        return cudaSetDevice(device);
-    }
-
-  private:
-    int before = -1;
-};
-
-/* Clears the error of an earlier call of this thread, which belongs to the caller's own work. */
 shuf_status fail_local(shuf__error *error, cudaError_t e, const char *step)
 {
     switch (e) {
@@ -62,7 +30,6 @@ shuf_status fail_local(shuf__error *error, cudaError_t e, const char *step)
     }
 }
 
-/* Checks that a kernel can use the memory, and finds its device. */
 shuf_status find_memory(const char *name, const void *memory, size_t alignment, int *device,
                         shuf__error *error)
 {
@@ -80,7 +47,6 @@ shuf_status find_memory(const char *name, const void *memory, size_t alignment, 
     return SHUF_OK;
 }
 
-/* The same for further memory, which must be on the same device. */
 shuf_status check_memory(const char *name, const void *memory, size_t alignment, int device,
                          shuf__error *error)
 {
@@ -93,6 +59,40 @@ shuf_status check_memory(const char *name, const void *memory, size_t alignment,
                                      "result",
                                      name, memory, of, device);
 }
+
+shuf_status check_apart(const char *name, const void *memory, size_t bytes,
+                        const shuf__scratch_memory *scratch, size_t needed, shuf__error *error)
+{
+    const auto a = reinterpret_cast<uintptr_t>(memory);
+    const auto b = reinterpret_cast<uintptr_t>(scratch->memory);
+    if (a + bytes <= b || b + needed <= a)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_INVALID, "workspace and %s overlap: expected memory of its own",
+                      name);
+}
+
+shuf_status check_workspace(const shuf__scratch_memory *scratch, size_t needed, int device,
+                            shuf__error *error)
+{
+    if (scratch->bytes < needed)
+        return shuf__fail(error, SHUF_INVALID, "workspace of %zu bytes: expected %zu",
+                          scratch->bytes, needed);
+    return needed ? check_memory("workspace", scratch->memory, 256, device, error) : SHUF_OK;
+}
+
+shuf_status refuse_capture(cudaStream_t stream, const char *reason, shuf__error *error)
+{
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    const cudaError_t e = cudaStreamIsCapturing(stream, &capture);
+    if (e != cudaSuccess)
+        return fail_local(error, e, "looking at the stream");
+    return capture == cudaStreamCaptureStatusNone
+               ? SHUF_OK
+               : shuf__fail(error, SHUF_INVALID, "stream: it is captured, but %s", reason);
+}
+
+namespace
+{
 
 bool scans(const shuf__request *request)
 {
@@ -180,18 +180,6 @@ cudaError_t queue(const shuf__request &request, int device, const void *in, void
     return permute_async(local_scratch(scratch), computation, out, stream, &cancelled);
 }
 
-/* The kernels would overwrite the workspace, or read it as records. */
-shuf_status check_apart(const char *name, const void *memory, size_t bytes,
-                        const shuf__scratch_memory *scratch, size_t needed, shuf__error *error)
-{
-    const auto a = reinterpret_cast<uintptr_t>(memory);
-    const auto b = reinterpret_cast<uintptr_t>(scratch->memory);
-    if (a + bytes <= b || b + needed <= a)
-        return SHUF_OK;
-    return shuf__fail(error, SHUF_INVALID, "workspace and %s overlap: expected memory of its own",
-                      name);
-}
-
 shuf_status check_scratch(const shuf__request *request, const void *in, const void *out,
                           const shuf__scratch_memory *scratch, int device, shuf__error *error)
 {
@@ -199,10 +187,7 @@ shuf_status check_scratch(const shuf__request *request, const void *in, const vo
     const size_t bytes = shuf__request_shape(request).bytes;
     if (scratch_bytes(request, &needed, error))
         return error->status;
-    if (scratch->bytes < needed)
-        return shuf__fail(error, SHUF_INVALID, "workspace of %zu bytes: expected %zu",
-                          scratch->bytes, needed);
-    if (needed == 0 || check_memory("workspace", scratch->memory, 256, device, error) ||
+    if (check_workspace(scratch, needed, device, error) ||
         check_apart("out", out, bytes, scratch, needed, error) ||
         (in && check_apart("in", in, bytes, scratch, needed, error)))
         return error->status;
@@ -267,7 +252,6 @@ shuf_status fingerprint(const void *values, unsigned width, uint64_t count, uint
 shuf_status check_mixture(const shuf__mixture *mixture, uint64_t first, uint64_t count,
                           cudaStream_t stream, shuf__error *error)
 {
-    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     for (uint32_t i = 0; i < mixture->source_count; i++)
         if (mixture->sources[i].windowed)
             return shuf__fail(error, SHUF_INVALID,
@@ -280,13 +264,7 @@ shuf_status check_mixture(const shuf__mixture *mixture, uint64_t first, uint64_t
                           ": a GPU computes mixtures up to position 2^50; expected "
                           "less, or shuf_mixture_fill()",
                           first);
-    const cudaError_t e = cudaStreamIsCapturing(stream, &capture);
-    if (e != cudaSuccess)
-        return fail_local(error, e, "looking at the stream");
-    return capture == cudaStreamCaptureStatusNone
-               ? SHUF_OK
-               : shuf__fail(error, SHUF_INVALID,
-                            "stream: it is captured, but the host computes parts of a mixture");
+    return refuse_capture(stream, "the host computes parts of a mixture", error);
 }
 
 shuf_status mixture(const shuf__mixture *m, uint64_t first, uint64_t count, uint64_t *index,
@@ -295,11 +273,8 @@ shuf_status mixture(const shuf__mixture *m, uint64_t first, uint64_t count, uint
     OnDevice on;
     int device = 0;
     const size_t needed = mixture_bytes(m, count);
-    if (scratch->bytes < needed)
-        return shuf__fail(error, SHUF_INVALID, "workspace of %zu bytes: expected %zu",
-                          scratch->bytes, needed);
     if (find_memory("index", index, 16, &device, error) ||
-        check_memory("workspace", scratch->memory, 256, device, error) ||
+        check_workspace(scratch, needed, device, error) ||
         check_apart("index", index, count * sizeof *index, scratch, needed, error))
         return error->status;
     cudaError_t e = on.enter(device);
@@ -325,4 +300,5 @@ extern "C" __attribute__((visibility("default"))) const struct shuf__cuda_librar
     SHUF_VERSION_TEXT,   SHUF__CUDA_SIZES,       &shuf__cuda_ops,
     shuf::scratch_bytes, shuf::compute,          shuf::look_up,
     shuf::fingerprint,   shuf::bytes_of_mixture, shuf::mixture,
+    &shuf::local_weights,
 };

@@ -92,6 +92,7 @@ constexpr int plan_sort_threads = 256, plan_sort_blocks_per_sm = 4, plan_sort_ba
 constexpr int gauss_threads = 256, gauss_wide_threads = 192, gauss_blocks_per_sm = 2;
 constexpr int gauss_quick_threads = 32 * (tile / 1024 + 1); /* a warp for each superblock */
 constexpr int draw_threads = 256, draws_of_thread = 4;
+constexpr int columns_of_thread = 4; /* weighted draws */
 
 /* Shuffles:
  *

@@ -28,53 +28,43 @@ static bool is_cancelled(const struct shuf__computation *computation, uint64_t i
 
 /* ---- Weights ---- */
 
-/* The bits of a float or a double. Arithmetic would take a subnormal number for 0 in a thread that
- * flushes them. */
-static uint64_t weight_bits(const struct shuf__weight_array *weights, uint64_t i)
+static uint64_t bits_of(const struct shuf__weight_array *weights, uint64_t i)
 {
-    uint32_t narrow;
-    uint64_t bits;
-    if (weights->type == SHUF_F64) {
-        memcpy(&bits, (const double *)weights->values + i, sizeof bits);
-        return bits;
-    }
-    memcpy(&narrow, (const float *)weights->values + i, sizeof narrow);
-    return narrow;
-}
-
-static shuf_weight weight_of_f32(uint32_t bits)
-{
-    const int field = (int)(bits >> 23 & 0xff);
-    const uint32_t fraction = bits & (UINT32_MAX >> 9), leading = UINT32_C(1) << 23;
-    return (shuf_weight){field ? fraction | leading : fraction, (field ? field : 1) - 150};
+    const size_t width = weights->type == SHUF_F32 ? sizeof(float) : sizeof(double);
+    uint64_t bits = 0; /* of a float in the lower half, on a little-endian machine */
+    memcpy(&bits, (const char *)weights->values + i * width, width);
+    return bits;
 }
 
 shuf_weight shuf__weight(const struct shuf__weight_array *weights, uint64_t i)
 {
+    const uint64_t bits = bits_of(weights, i);
     if (weights->type == SHUF_U64)
-        return (shuf_weight){((const uint64_t *)weights->values)[i], 0};
-    const uint64_t bits = weight_bits(weights, i);
-    return weights->type == SHUF_F64 ? shuf_weight_of_f64(bits) : weight_of_f32((uint32_t)bits);
+        return (shuf_weight){bits, 0};
+    return weights->type == SHUF_F64 ? shuf_weight_of_f64(bits)
+                                     : shuf_weight_of_f32((uint32_t)bits);
 }
 
-/* Finite, and not negative; -0 is allowed. */
 static bool is_weight(const struct shuf__weight_array *weights, uint64_t i)
 {
-    if (weights->type == SHUF_U64)
-        return true;
-    const bool is_f64 = weights->type == SHUF_F64;
-    const uint64_t bits = weight_bits(weights, i);
-    const uint64_t sign = UINT64_C(1) << (is_f64 ? 63 : 31);
-    return bits == sign || bits < (is_f64 ? UINT64_C(0x7ff) << 52 : UINT64_C(0xff) << 23);
+    const uint64_t bits = bits_of(weights, i);
+    return weights->type == SHUF_U64 || (weights->type == SHUF_F64
+                                             ? shuf_weight_is_f64(bits)
+                                             : shuf_weight_is_f32((uint32_t)bits));
 }
 
-static shuf_status bad_weight(const struct shuf__weight_array *weights, uint64_t i,
-                              struct shuf__error *error)
+shuf_status shuf__bad_weight(const struct shuf__weight_array *weights, uint64_t i,
+                             uint64_t number, struct shuf__error *error)
 {
     const double value = weights->type == SHUF_F64 ? ((const double *)weights->values)[i]
                                                    : ((const float *)weights->values)[i];
     return shuf__fail(error, SHUF_INVALID,
-                      "weights[%" PRIu64 "] %g: expected a finite number of 0 or more", i, value);
+                      "weights[%" PRIu64 "] %g: expected a finite number of 0 or more", number, value);
+}
+
+shuf_status shuf__no_weight(struct shuf__error *error)
+{
+    return shuf__fail(error, SHUF_INVALID, "weights: all are 0, expected one above 0");
 }
 
 shuf_status shuf__weights_check(const struct shuf__weight_array *weights,
@@ -86,7 +76,7 @@ shuf_status shuf__weights_check(const struct shuf__weight_array *weights,
         if (is_cancelled(computation, i))
             return shuf__fail_cancelled(error);
         if (!is_weight(weights, i))
-            return bad_weight(weights, i, error);
+            return shuf__bad_weight(weights, i, i, error);
         const shuf_weight weight = shuf__weight(weights, i);
         if (weight.number) {
             const int end = 64 - __builtin_clzll(weight.number) + weight.exponent;
@@ -94,7 +84,7 @@ shuf_status shuf__weights_check(const struct shuf__weight_array *weights,
         }
     }
     if (*top == INT_MIN)
-        return shuf__fail(error, SHUF_INVALID, "weights: all are 0, expected one above 0");
+        return shuf__no_weight(error);
     return SHUF_OK;
 }
 
@@ -204,9 +194,7 @@ shuf_status shuf__weight_table_make(struct shuf__weight_table *table,
                                     const struct shuf__computation *computation,
                                     struct shuf__error *error)
 {
-    unsigned bits = 0;
-    while (UINT64_C(1) << bits < weights->count)
-        bits++;
+    const unsigned bits = shuf_weights_bits(weights->count);
     const uint64_t columns = UINT64_C(1) << bits;
     if (shuf__host_alloc(SHUF__MEMORY_PRIVATE, columns * sizeof *table->column, &table->block,
                          error))

@@ -9,6 +9,10 @@
 #include "shuf/weights.h"
 #include "simd/simd_ops.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Weights of the type F64, F32 or U64. */
 struct shuf__weight_array {
     const void *values;
@@ -24,6 +28,13 @@ shuf_weight shuf__weight(const struct shuf__weight_array *weights, uint64_t i);
 shuf_status shuf__weights_check(const struct shuf__weight_array *weights,
                                 const struct shuf__computation *computation, int *top,
                                 struct shuf__error *error);
+
+/* The errors of weights: weights[i], which has another number here, is none; all are 0; so many are
+ * not above 0. */
+shuf_status shuf__bad_weight(const struct shuf__weight_array *weights, uint64_t i, uint64_t number,
+                             struct shuf__error *error);
+shuf_status shuf__no_weight(struct shuf__error *error);
+shuf_status shuf__sample_too_large(uint64_t sample, uint64_t most, struct shuf__error *error);
 
 /* A table for draws with replacement: 8 bytes for each of the 2^bits columns. */
 struct shuf__weight_table {
@@ -58,5 +69,9 @@ shuf_status shuf__weighted_fill(const struct shuf__weighted *draws, int threads,
 shuf_status shuf__weighted_sample(const struct shuf__weight_array *weights, uint64_t seed,
                                   uint64_t epoch, const struct shuf__computation *computation,
                                   uint64_t sample, uint64_t *out, struct shuf__error *error);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

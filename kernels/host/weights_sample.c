@@ -163,12 +163,18 @@ static bool add_all(struct selection *s, const struct shuf__computation *computa
     return true;
 }
 
+shuf_status shuf__sample_too_large(uint64_t sample, uint64_t most, struct shuf__error *error)
+{
+    return shuf__fail(error, SHUF_INVALID,
+                      "sample of %" PRIu64 ": expected at most %" PRIu64
+                      ", the number of weights above 0",
+                      sample, most);
+}
+
 static shuf_status finish(struct selection *s, uint64_t *out, struct shuf__error *error)
 {
     if (s->count < s->sample)
-        return shuf__fail(error, SHUF_INVALID,
-                          "sample of %zu: expected at most %zu, the number of weights above 0",
-                          s->sample, s->count);
+        return shuf__sample_too_large(s->sample, s->count, error);
     select_first(s->item, s->count, s->sample);
     sort(s->item, s->sample);
     for (size_t i = 0; i < s->sample; i++)

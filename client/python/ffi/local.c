@@ -251,3 +251,39 @@ int shufpy_weights_sample(uintptr_t values, int dtype, uint64_t count, uint64_t 
     return HOST_CALL(shuf_weights_sample, (const void *)values, (shuf_dtype)dtype, count, seed,
                      epoch, sample, (uint64_t *)out);
 }
+
+int shufpy_cuda_weights_workspace(uint64_t count, size_t *bytes)
+{
+    return end(shuf_cuda_weights_workspace(count, bytes));
+}
+
+int shufpy_cuda_weights_make(uintptr_t values, int dtype, uint64_t count, uintptr_t table,
+                             size_t table_bytes, uintptr_t workspace, size_t workspace_bytes,
+                             uintptr_t stream)
+{
+    return end(shuf_cuda_weights_make((const void *)values, (shuf_dtype)dtype, count,
+                                      (uint64_t *)table, table_bytes, (void *)workspace,
+                                      workspace_bytes, (void *)stream));
+}
+
+int shufpy_cuda_weights_draw(uintptr_t table, uint64_t weights, uint64_t seed, uint64_t epoch,
+                             uint64_t first, size_t count, uint64_t stride, uintptr_t out,
+                             uintptr_t stream)
+{
+    return end(shuf_cuda_weights_draw((const uint64_t *)table, weights, seed, epoch, first, count,
+                                      stride, (uint64_t *)out, (void *)stream));
+}
+
+int shufpy_cuda_weights_sample_workspace(uint64_t count, size_t *bytes)
+{
+    return end(shuf_cuda_weights_sample_workspace(count, bytes));
+}
+
+int shufpy_cuda_weights_sample(uintptr_t values, int dtype, uint64_t count, uint64_t seed,
+                               uint64_t epoch, size_t sample, uintptr_t out, uintptr_t workspace,
+                               size_t workspace_bytes, uintptr_t stream)
+{
+    return end(shuf_cuda_weights_sample((const void *)values, (shuf_dtype)dtype, count, seed, epoch,
+                                        sample, (uint64_t *)out, (void *)workspace,
+                                        workspace_bytes, (void *)stream));
+}

@@ -151,6 +151,17 @@ int shufpy_weights_draw(const shuf_weights *weights, uint64_t seed, uint64_t epo
                         size_t count, uint64_t stride, unsigned threads, uintptr_t out);
 int shufpy_weights_sample(uintptr_t values, int dtype, uint64_t count, uint64_t seed,
                           uint64_t epoch, size_t sample, uintptr_t out);
+int shufpy_cuda_weights_workspace(uint64_t count, size_t *bytes);
+int shufpy_cuda_weights_make(uintptr_t values, int dtype, uint64_t count, uintptr_t table,
+                             size_t table_bytes, uintptr_t workspace, size_t workspace_bytes,
+                             uintptr_t stream);
+int shufpy_cuda_weights_draw(uintptr_t table, uint64_t weights, uint64_t seed, uint64_t epoch,
+                             uint64_t first, size_t count, uint64_t stride, uintptr_t out,
+                             uintptr_t stream);
+int shufpy_cuda_weights_sample_workspace(uint64_t count, size_t *bytes);
+int shufpy_cuda_weights_sample(uintptr_t values, int dtype, uint64_t count, uint64_t seed,
+                               uint64_t epoch, size_t sample, uintptr_t out, uintptr_t workspace,
+                               size_t workspace_bytes, uintptr_t stream);
 
 /* ---- Draws with replacement ------------------------------------------------ */
 

@@ -24,12 +24,32 @@ typedef struct shuf_weight {
     int exponent;
 } shuf_weight;
 
-/* The bits of a double that is finite and not negative, or -0. */
+/* Whether these are the bits of a number that is finite, and not negative or -0. */
+SHUF_FUNCTION int shuf_weight_is_f64(uint64_t bits)
+{
+    return bits == UINT64_C(1) << 63 || bits < UINT64_C(0x7ff) << 52;
+}
+
+SHUF_FUNCTION int shuf_weight_is_f32(uint32_t bits)
+{
+    return bits == UINT32_C(1) << 31 || bits < UINT32_C(0xff) << 23;
+}
+
+/* The weight with such bits. Arithmetic would take a subnormal number for 0 in a thread that
+ * flushes them. */
 SHUF_FUNCTION shuf_weight shuf_weight_of_f64(uint64_t bits)
 {
     const int field = (int)(bits >> 52 & 0x7ff);
     const uint64_t fraction = bits & (UINT64_MAX >> 12), leading = UINT64_C(1) << 52;
     const shuf_weight weight = {field ? fraction | leading : fraction, (field ? field : 1) - 1075};
+    return weight;
+}
+
+SHUF_FUNCTION shuf_weight shuf_weight_of_f32(uint32_t bits)
+{
+    const int field = (int)(bits >> 23 & 0xff);
+    const uint32_t fraction = bits & (UINT32_MAX >> 9), leading = UINT32_C(1) << 23;
+    const shuf_weight weight = {field ? fraction | leading : fraction, (field ? field : 1) - 150};
     return weight;
 }
 
@@ -60,6 +80,15 @@ SHUF_FUNCTION uint64_t shuf_weights_part(shuf__u128 before, unsigned shift, uint
 }
 #endif
 
+/* A table for so many weights has 2^bits columns. */
+SHUF_FUNCTION unsigned shuf_weights_bits(uint64_t count)
+{
+    unsigned bits = 0;
+    while (UINT64_C(1) << bits < count)
+        bits++;
+    return bits;
+}
+
 /* The threshold of a full column of a table with 2^bits columns. */
 SHUF_FUNCTION uint64_t shuf_weights_full(unsigned bits)
 {
@@ -77,12 +106,17 @@ SHUF_FUNCTION uint64_t shuf_weights_column_of(uint64_t word, unsigned bits)
     return word >> 1 >> (SHUF_WEIGHTS_BITS - bits);
 }
 
-/* The draw that a random word decides, in a table of 2^bits columns. */
+/* The draw that a random word decides, from its column of a table of 2^bits columns. */
+SHUF_FUNCTION uint64_t shuf_weights_draw_from(uint64_t column, unsigned bits, uint64_t word)
+{
+    const uint64_t x = word >> 1 & (shuf_weights_full(bits) - 1);
+    return x < column >> bits ? shuf_weights_column_of(word, bits)
+                              : column & ((UINT64_C(1) << bits) - 1);
+}
+
 SHUF_FUNCTION uint64_t shuf_weights_draw_of(const uint64_t *table, unsigned bits, uint64_t word)
 {
-    const uint64_t at = shuf_weights_column_of(word, bits), column = table[at];
-    const uint64_t x = word >> 1 & (shuf_weights_full(bits) - 1);
-    return x < column >> bits ? at : column & ((UINT64_C(1) << bits) - 1);
+    return shuf_weights_draw_from(table[shuf_weights_column_of(word, bits)], bits, word);
 }
 
 #endif

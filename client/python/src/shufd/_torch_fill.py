@@ -305,3 +305,65 @@ def check_type(law: str, kind: Any) -> None:
     if law not in TYPES:
         raise Invalid(f"law: {law!r}: expected one of {', '.join(TYPES)}")
     named(kind, TYPES[law])
+
+
+# ---- Weighted draws ------------------------------------------------------------------------------
+
+
+def _weight_type(weights: Any) -> int:
+    """The type of a tensor of float64, float32 or int64, which has no negative number, as libshuf takes it."""
+    return {torch.float64: NUMBERS["f64"], torch.float32: NUMBERS["f32"]}.get(weights.dtype, NUMBERS["u64"])
+
+
+def _room(size_of: Any, weights: Any) -> Any:
+    """Device memory for the work on weights."""
+    size = ffi.new("size_t *")
+    with torch.cuda.device(weights.device):
+        check(size_of(weights.numel(), size))
+    return _empty(size[0], dtype=torch.uint8, device=weights.device)
+
+
+def weight_table(weights: Any) -> Any:
+    """The table of weighted draws: for CUDA memory a tensor, else an object of libshuf."""
+    values = _readable(weights)
+    count, kind = values.numel(), _weight_type(values)
+    if values.is_cpu:
+        made = ffi.new("shuf_weights **")
+        check(lib.shufpy_weights_make(values.data_ptr(), kind, count, made))
+        return ffi.gc(made[0], lib.shuf_weights_free)
+    room = _room(lib.shufpy_cuda_weights_workspace, values)
+    table = _empty(1 << (count - 1).bit_length(), dtype=torch.int64, device=values.device)
+    check(lib.shufpy_cuda_weights_make(
+        values.data_ptr(), kind, count, table.data_ptr(), 8 * table.numel(), room.data_ptr(), room.numel(),
+        _stream(values.get_device()),
+    ))  # fmt: skip
+    return table
+
+
+def draws(
+    table: Any, weights: int, device: Any, seed: Any, epoch: Any, offset: int, count: int, stride: int
+) -> Any:
+    """The draws number offset, offset + stride, ... from a table of so many weights."""
+    place = *_place_of(seed, epoch), offset, count, stride
+    out = _empty(max(count, 1), dtype=torch.int64, device=device)  # libshuf takes no null pointer
+    if out.is_cpu:
+        check(lib.shufpy_weights_draw(table, *place, _alone(out), out.data_ptr()))
+    else:
+        check(lib.shufpy_cuda_weights_draw(
+            table.data_ptr(), weights, *place, out.data_ptr(), _stream(out.get_device())
+        ))  # fmt: skip
+    return out[:count]
+
+
+def weighted_sample(weights: Any, count: int, seed: Any, epoch: Any) -> Any:
+    """`count` indices without replacement."""
+    seed, epoch = _place_of(seed, epoch)
+    values = _readable(weights)
+    out = _empty(max(count, 1), dtype=torch.int64, device=values.device)  # libshuf takes no null pointer
+    place = values.data_ptr(), _weight_type(values), values.numel(), seed, epoch, count, out.data_ptr()
+    if values.is_cpu:
+        check(lib.shufpy_weights_sample(*place))
+    else:
+        room = _room(lib.shufpy_cuda_weights_sample_workspace, values)
+        check(lib.shufpy_cuda_weights_sample(*place, room.data_ptr(), room.numel(), _stream(values.get_device())))
+    return out[:count]

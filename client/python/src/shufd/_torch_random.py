@@ -46,7 +46,7 @@ def _is_followed(tensor: Any, name: str = "out") -> bool:
     return False
 
 
-def _check_tensor(name: str, tensor: Any) -> None:
+def check_tensor(name: str, tensor: Any) -> None:
     if is_plain(tensor) and (tensor.is_cpu or tensor.is_cuda) and not _is_special(tensor):
         return
     if not isinstance(tensor, torch.Tensor):
@@ -64,7 +64,7 @@ def _is_special(tensor: Any) -> bool:
 
 
 def _check_out(out: Any, shape: tuple[int, ...], dtype: Any, device: Any) -> None:
-    _check_tensor("out", out)
+    check_tensor("out", out)
     if out.dtype is not dtype or tuple(out.shape) != shape:
         raise Invalid(f"out: {out.dtype}, shape {tuple(out.shape)}: expected {dtype}, shape {shape}")
     if device is not None and device != out.device and torch.empty(0, device=device).device != out.device:
@@ -165,7 +165,7 @@ def index(
     for a position out of range.
     """
     dispatches = must_dispatch()
-    _check_tensor("positions", positions)
+    check_tensor("positions", positions)
     if not is_compiling():
         n = u64("n", n)
     if type(inverse) is not bool:
@@ -256,7 +256,7 @@ def shuffle(
     The other arguments and the errors are those of randperm(). With torch 2.0 it is differentiable.
     """
     if not is_compiling():  # which traces no such checks in a gradient, and the operator makes its own
-        _check_tensor("tensor", tensor)
+        check_tensor("tensor", tensor)
     if type(inverse) is not bool:
         inverse = flag("inverse", inverse)
     if tensor.dim() == 0:
@@ -369,7 +369,7 @@ def _draw(
     if dispatches or not is_plain(tensor) or tensor.dtype not in allowed or tensor.layout is not _STRIDED or not (
         tensor.is_cpu or tensor.is_cuda
     ):
-        _check_tensor("tensor", tensor)
+        check_tensor("tensor", tensor)
         fill.named(tensor.dtype, allowed)
     if (tensor.requires_grad and _grad_enabled()) or has_tangent(tensor):
         tensor.zero_()  # torch refuses a leaf, and records that the values have no gradient and no tangent

@@ -9,6 +9,7 @@ records of all ranks together.
     DistributedSampler, RandomSampler, BatchSampler
                                    indices of a DataLoader, in the order that all processes of a machine share
     WeightedRandomSampler          indices of a DataLoader, drawn by weights
+    WeightTable, weighted_sample   draws by weights as tensors, with and without replacement
     MixtureDataset                 several data sets, mixed by weights
     global_shuffle                 moves the rows of all ranks
 
@@ -54,12 +55,14 @@ from ._torch_batches import BatchSampler
 from ._torch_generator import Generator
 from ._torch_mixture import MixtureDataset
 from ._torch_random import bits_, exponential_, index, normal_, randperm, shuffle, uniform_
+from ._torch_weighted import WeightTable, weighted_sample
 from ._weighted import Weighted
 from .random import ReplacementGenerator
 
 __all__ = [
-    "BatchSampler", "DistributedSampler", "Generator", "MixtureDataset", "RandomSampler", "WeightedRandomSampler",
-    "bits_", "exponential_", "global_shuffle", "index", "normal_", "randperm", "shuffle", "uniform_",
+    "BatchSampler", "DistributedSampler", "Generator", "MixtureDataset", "RandomSampler", "WeightTable",
+    "WeightedRandomSampler", "bits_", "exponential_", "global_shuffle", "index", "normal_", "randperm", "shuffle",
+    "uniform_", "weighted_sample",
 ]  # fmt: skip
 __dir__ = dir_of(__all__)
 BatchSampler.__module__ = __name__
