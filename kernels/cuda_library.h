@@ -36,8 +36,8 @@ enum { SHUF__CUDA_STRUCTS = 5 };
 struct shuf__mixture;
 struct shuf__weight_array;
 
-/* Weighted draws and samples, as host/weights.h has them. The weights, the table and the results are
- * in device memory. */
+/* Weighted draws and samples, as host/weights.h has them. The weights, the table and the results
+ * are in device memory. */
 struct shuf__cuda_weights {
     /* The scratch memory of table() and sample() for so many weights. */
     shuf_status (*table_bytes)(uint64_t count, size_t *bytes, struct shuf__error *error);

@@ -225,6 +225,31 @@ static shuf_status taken_by_gpu(shuf_status status)
     X(shuf_weights_draw, out, INVALID, shuf_weights_draw(weights, 7, 0, 0, 5, 1, 1, NULL))         \
     X(shuf_weights_sample, values, INVALID, shuf_weights_sample(NULL, SHUF_U64, 2, 7, 0, 1, out))  \
     X(shuf_weights_sample, out, INVALID, shuf_weights_sample(shares, SHUF_U64, 2, 7, 0, 1, NULL))  \
+    X(shuf_cuda_weights_workspace, bytes, INVALID, shuf_cuda_weights_workspace(2, NULL))           \
+    X(shuf_cuda_weights_make, values, INVALID,                                                     \
+      shuf_cuda_weights_make(NULL, SHUF_U64, 2, out, 80, in, 9, NULL))                             \
+    X(shuf_cuda_weights_make, table, INVALID,                                                      \
+      shuf_cuda_weights_make(shares, SHUF_U64, 2, NULL, 80, in, 9, NULL))                          \
+    X(shuf_cuda_weights_make, workspace, OK,                                                       \
+      taken_by_gpu(shuf_cuda_weights_make(shares, SHUF_U64, 2, out, 80, NULL, 0, NULL)))           \
+    X(shuf_cuda_weights_make, stream, OK,                                                          \
+      taken_by_gpu(shuf_cuda_weights_make(shares, SHUF_U64, 2, out, 80, in, 9, NULL)))             \
+    X(shuf_cuda_weights_draw, table, INVALID,                                                      \
+      shuf_cuda_weights_draw(NULL, 2, 7, 0, 0, 5, 1, out, NULL))                                   \
+    X(shuf_cuda_weights_draw, out, INVALID,                                                        \
+      shuf_cuda_weights_draw(shares, 2, 7, 0, 0, 5, 1, NULL, NULL))                                \
+    X(shuf_cuda_weights_draw, stream, OK,                                                          \
+      taken_by_gpu(shuf_cuda_weights_draw(shares, 2, 7, 0, 0, 5, 1, out, NULL)))                   \
+    X(shuf_cuda_weights_sample_workspace, bytes, INVALID,                                          \
+      shuf_cuda_weights_sample_workspace(2, NULL))                                                 \
+    X(shuf_cuda_weights_sample, values, INVALID,                                                   \
+      shuf_cuda_weights_sample(NULL, SHUF_U64, 2, 7, 0, 1, out, in, 9, NULL))                      \
+    X(shuf_cuda_weights_sample, out, INVALID,                                                      \
+      shuf_cuda_weights_sample(shares, SHUF_U64, 2, 7, 0, 1, NULL, in, 9, NULL))                   \
+    X(shuf_cuda_weights_sample, workspace, OK,                                                     \
+      taken_by_gpu(shuf_cuda_weights_sample(shares, SHUF_U64, 2, 7, 0, 1, out, NULL, 0, NULL)))    \
+    X(shuf_cuda_weights_sample, stream, OK,                                                        \
+      taken_by_gpu(shuf_cuda_weights_sample(shares, SHUF_U64, 2, 7, 0, 1, out, in, 9, NULL)))      \
     X(shuf_index, handle, INVALID,                                                                 \
       shuf_index(NULL, &permutation.permutation, SHUF_FORWARD, in, 10, out))                       \
     X(shuf_index, permutation, INVALID, shuf_index(h, NULL, SHUF_FORWARD, in, 10, out))            \

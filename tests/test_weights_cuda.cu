@@ -268,8 +268,9 @@ void bad_calls(void **)
             "workspace and table overlap");
     refused(make(values.at, 0, table.at, 8192, workspace.at, room), "expected 1 to 2^32");
     refused(shuf_cuda_weights_workspace((uint64_t{1} << 30) + 1, &room), "a GPU takes 2^30");
-    refused(shuf_cuda_weights_draw(table.at, 1000, 7, 0, uint64_t{1} << 62, 1, 1, table.at, nullptr),
-            "numbers below 2^62");
+    refused(
+        shuf_cuda_weights_draw(table.at, 1000, 7, 0, uint64_t{1} << 62, 1, 1, table.at, nullptr),
+        "numbers below 2^62");
     expect(shuf_cuda_weights_draw(table.at, 1000, 7, 0, 0, 0, 1, nullptr, nullptr));
 }
 
@@ -287,9 +288,9 @@ void graphs(void **)
     const Memory<char> workspace(room);
     check(cudaStreamCreate(&stream));
     check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    refused(shuf_cuda_weights_make(values.at, SHUF_U64, 6, table.at, 64, workspace.at, room,
-                                   stream),
-            "stream: it is captured");
+    refused(
+        shuf_cuda_weights_make(values.at, SHUF_U64, 6, table.at, 64, workspace.at, room, stream),
+        "stream: it is captured");
     expect(shuf_cuda_weights_draw(table.at, 6, 7, 3, 11, 1000, 1, out.at, stream));
     check(cudaStreamEndCapture(stream, &graph));
     check(cudaGraphInstantiate(&run, graph, 0));
@@ -310,9 +311,8 @@ void graphs(void **)
 int main()
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(tables),      cmocka_unit_test(large_tables),
-        cmocka_unit_test(draws),       cmocka_unit_test(samples),
-        cmocka_unit_test(bad_weights), cmocka_unit_test(bad_calls),
+        cmocka_unit_test(tables),  cmocka_unit_test(large_tables), cmocka_unit_test(draws),
+        cmocka_unit_test(samples), cmocka_unit_test(bad_weights),  cmocka_unit_test(bad_calls),
         cmocka_unit_test(graphs),
     };
     return run_device_tests(tests);

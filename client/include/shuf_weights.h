@@ -69,7 +69,8 @@ SHUF_API shuf_status shuf_weights_sample(const void *values, shuf_dtype type, ui
 SHUF_API shuf_status shuf_cuda_weights_workspace(uint64_t count, size_t *bytes);
 
 /* Makes the table of shuf_weights_make() in `table`: 8 bytes for each weight, with the number of
- * weights rounded up to a power of two. The table belongs to the caller. A copy of it serves too. */
+ * weights rounded up to a power of two. The table belongs to the caller. A copy of it serves too.
+ */
 SHUF_API shuf_status shuf_cuda_weights_make(const void *values, shuf_dtype type, uint64_t count,
                                             uint64_t *table, size_t table_bytes, void *workspace,
                                             size_t workspace_bytes, void *stream);

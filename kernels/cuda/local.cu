@@ -297,8 +297,7 @@ size_t bytes_of_mixture(const shuf__mixture *m, uint64_t count)
 } // namespace shuf
 
 extern "C" __attribute__((visibility("default"))) const struct shuf__cuda_library shuf__cuda = {
-    SHUF_VERSION_TEXT,   SHUF__CUDA_SIZES,       &shuf__cuda_ops,
-    shuf::scratch_bytes, shuf::compute,          shuf::look_up,
-    shuf::fingerprint,   shuf::bytes_of_mixture, shuf::mixture,
-    &shuf::local_weights,
+    SHUF_VERSION_TEXT, SHUF__CUDA_SIZES,     &shuf__cuda_ops,   shuf::scratch_bytes,
+    shuf::compute,     shuf::look_up,        shuf::fingerprint, shuf::bytes_of_mixture,
+    shuf::mixture,     &shuf::local_weights,
 };

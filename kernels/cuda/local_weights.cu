@@ -84,8 +84,8 @@ struct Call {
     WeightsFound found;
 
     Call(const shuf__weight_array *array, const shuf__scratch_memory *given, void *of)
-        : stream(static_cast<cudaStream_t>(of)), numbers(given->memory), scratch(*given),
-          weights{*array, 0}, found{}
+        : stream(static_cast<cudaStream_t>(of)), numbers(given->memory),
+          scratch(*given), weights{*array, 0}, found{}
     {
     }
 
@@ -134,7 +134,8 @@ shuf_status table(const shuf__weight_array *weights, uint64_t *column,
     WeightSum sum{};
     size_t needed = 0;
     if (table_bytes(weights->count, &needed, error) ||
-        call.check("table", column, sizeof *column << shuf_weights_bits(weights->count), needed, error))
+        call.check("table", column, sizeof *column << shuf_weights_bits(weights->count), needed,
+                   error))
         return error->status;
     cudaError_t e = weights_add_async(call.weights, static_cast<WeightSum *>(call.numbers),
                                       call.scratch, call.stream);
@@ -172,8 +173,8 @@ shuf_status sample(const shuf__weight_array *weights, uint64_t seed, uint64_t ep
         return error->status;
     if (sample > call.found.positive)
         return shuf__sample_too_large(sample, call.found.positive, error);
-    const cudaError_t e = weight_sample_async(call.weights, seed, epoch, sample, out, call.scratch,
-                                              call.stream);
+    const cudaError_t e =
+        weight_sample_async(call.weights, seed, epoch, sample, out, call.scratch, call.stream);
     return e == cudaSuccess ? SHUF_OK : fail_local(error, e, "launching a weighted sample");
 }
 

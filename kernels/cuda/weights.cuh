@@ -57,9 +57,9 @@ cudaError_t weight_sample_async(const GoodWeights &weights, uint64_t seed, uint6
 
 /* Writes `count` draws, those with the numbers first, first + stride, ..., from a table with
  * 2^bits columns. */
-cudaError_t weights_draw_async(const uint64_t *column, unsigned bits, uint64_t seed,
-                               uint64_t epoch, uint64_t first, uint64_t count, uint64_t stride,
-                               uint64_t *out, cudaStream_t stream);
+cudaError_t weights_draw_async(const uint64_t *column, unsigned bits, uint64_t seed, uint64_t epoch,
+                               uint64_t first, uint64_t count, uint64_t stride, uint64_t *out,
+                               cudaStream_t stream);
 
 } // namespace shuf
 

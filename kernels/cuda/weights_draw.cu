@@ -50,14 +50,18 @@ __global__ void __launch_bounds__(tuning::draw_threads)
 
 } // namespace
 
-cudaError_t weights_draw_async(const uint64_t *column, unsigned bits, uint64_t seed,
-                               uint64_t epoch, uint64_t first, uint64_t count, uint64_t stride,
-                               uint64_t *out, cudaStream_t stream)
+cudaError_t weights_draw_async(const uint64_t *column, unsigned bits, uint64_t seed, uint64_t epoch,
+                               uint64_t first, uint64_t count, uint64_t stride, uint64_t *out,
+                               cudaStream_t stream)
 {
     constexpr uint64_t block = tuning::draw_threads * tuning::columns_of_thread;
     const Draws draws{Words<SHUF_UNIFORM_ROUNDS>(
                           shuf_stream_make(shuf_key_of_seed(seed), epoch, SHUF_STREAM_WEIGHTED)),
-                      column, first, count, stride, bits};
+                      column,
+                      first,
+                      count,
+                      stride,
+                      bits};
     if (count)
         draw_columns<<<static_cast<unsigned>((count - 1) / block + 1), tuning::draw_threads, 0,
                        stream>>>(draws, out);

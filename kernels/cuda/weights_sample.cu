@@ -95,12 +95,12 @@ size_t weight_sample_bytes(uint64_t count)
     Arrays none(nullptr, count);
     size_t bytes = 0;
     return sort(&none, count, nullptr, bytes, nullptr) == cudaSuccess ? array_bytes(count) + bytes
-                                                                       : 0;
+                                                                      : 0;
 }
 
 cudaError_t weight_sample_async(const GoodWeights &weights, uint64_t seed, uint64_t epoch,
-                                uint64_t sample, uint64_t *out,
-                                const shuf__scratch_memory &scratch, cudaStream_t stream)
+                                uint64_t sample, uint64_t *out, const shuf__scratch_memory &scratch,
+                                cudaStream_t stream)
 {
     const uint64_t count = weights.array.count;
     Arrays arrays(scratch.memory, count);

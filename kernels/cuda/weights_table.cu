@@ -33,9 +33,9 @@ constexpr int threads = 256;
 
 __device__ __forceinline__ bool is_weight(const shuf__weight_array &weights, uint64_t bits)
 {
-    return weights.type == SHUF_U64 || (weights.type == SHUF_F64
-                                            ? shuf_weight_is_f64(bits)
-                                            : shuf_weight_is_f32(static_cast<uint32_t>(bits)));
+    return weights.type == SHUF_U64 ||
+           (weights.type == SHUF_F64 ? shuf_weight_is_f64(bits)
+                                     : shuf_weight_is_f32(static_cast<uint32_t>(bits)));
 }
 
 __global__ void __launch_bounds__(threads)

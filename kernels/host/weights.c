@@ -48,18 +48,19 @@ shuf_weight shuf__weight(const struct shuf__weight_array *weights, uint64_t i)
 static bool is_weight(const struct shuf__weight_array *weights, uint64_t i)
 {
     const uint64_t bits = bits_of(weights, i);
-    return weights->type == SHUF_U64 || (weights->type == SHUF_F64
-                                             ? shuf_weight_is_f64(bits)
-                                             : shuf_weight_is_f32((uint32_t)bits));
+    return weights->type == SHUF_U64 ||
+           (weights->type == SHUF_F64 ? shuf_weight_is_f64(bits)
+                                      : shuf_weight_is_f32((uint32_t)bits));
 }
 
-shuf_status shuf__bad_weight(const struct shuf__weight_array *weights, uint64_t i,
-                             uint64_t number, struct shuf__error *error)
+shuf_status shuf__bad_weight(const struct shuf__weight_array *weights, uint64_t i, uint64_t number,
+                             struct shuf__error *error)
 {
     const double value = weights->type == SHUF_F64 ? ((const double *)weights->values)[i]
                                                    : ((const float *)weights->values)[i];
     return shuf__fail(error, SHUF_INVALID,
-                      "weights[%" PRIu64 "] %g: expected a finite number of 0 or more", number, value);
+                      "weights[%" PRIu64 "] %g: expected a finite number of 0 or more", number,
+                      value);
 }
 
 shuf_status shuf__no_weight(struct shuf__error *error)

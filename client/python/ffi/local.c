@@ -284,6 +284,6 @@ int shufpy_cuda_weights_sample(uintptr_t values, int dtype, uint64_t count, uint
                                size_t workspace_bytes, uintptr_t stream)
 {
     return end(shuf_cuda_weights_sample((const void *)values, (shuf_dtype)dtype, count, seed, epoch,
-                                        sample, (uint64_t *)out, (void *)workspace,
-                                        workspace_bytes, (void *)stream));
+                                        sample, (uint64_t *)out, (void *)workspace, workspace_bytes,
+                                        (void *)stream));
 }
