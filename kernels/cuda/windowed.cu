@@ -25,7 +25,10 @@ namespace shuf
 namespace
 {
 
-constexpr uint32_t part_turns = 8; /* groups of a thread */
+/* The groups of a thread. A block makes the keys of its window itself, which takes as long as one
+ * turn, so with many values a block has more of them. */
+constexpr uint32_t few_turns = 8, many_turns = 32;
+constexpr uint64_t many_values = uint64_t{1} << 26;
 
 /* The windows of a launch. */
 struct Windows {
@@ -34,19 +37,22 @@ struct Windows {
     uint64_t chunk, chunks;         /* records of a chunk; chunks of a window in the list */
     uint64_t gap_at, gap;           /* as in shuf_window */
     uint64_t one, leap;             /* distances, as in Rows */
-    uint32_t multiplier, shift;     /* of x / chunk for x < 2^31 (host/windowed.h); 0: not narrow */
-    uint32_t parts;                 /* blocks of a window */
+    uint32_t multiplier, shift;     /* x / chunk = (x multiplier >> 32) >> shift for narrow x */
+    uint32_t parts, turns;          /* blocks of a window; groups of a thread */
     uint64_t base;                  /* values of the rows before */
 
     /* The number of the first requested value at `position` or later. */
     __device__ __forceinline__ uint64_t value_at(uint64_t position) const
     {
-        const uint64_t i = position <= offset ? 0 : (position - offset + stride - 1) / stride;
+        const uint64_t past = position <= offset ? 0 : position - offset;
+        const uint64_t i = stride == 1 ? past : (past + stride - 1) / stride;
         return i < count ? i : count;
     }
 };
 
-template <typename Out> struct Target {
+/* Where values go. With Narrow, all numbers of records and gaps are below 2^31, and a chunk has at
+ * least 2 records. */
+template <typename Out, bool Narrow> struct Target {
     const Windows &w;
     const Out *moves; /* of the window */
     Out *out;         /* of the row */
@@ -54,11 +60,15 @@ template <typename Out> struct Target {
     /* A number of 32 bits stays one: only a window with a later chunk has a gap. */
     template <typename Word> __device__ __forceinline__ Out record(Word number) const
     {
-        const Word x = number + (number >= w.gap_at ? static_cast<Word>(w.gap) : 0);
-        const uint64_t k = w.multiplier
-                               ? (uint64_t{static_cast<uint32_t>(x)} * w.multiplier) >> w.shift
-                               : x / w.chunk;
-        return static_cast<Out>(x) + __ldg(moves + k);
+        if constexpr (Narrow) {
+            const auto n = static_cast<uint32_t>(number);
+            const uint32_t x =
+                n >= static_cast<uint32_t>(w.gap_at) ? n + static_cast<uint32_t>(w.gap) : n;
+            return x + __ldg(moves + (__umulhi(x, w.multiplier) >> w.shift));
+        } else {
+            const Word x = number + (number >= w.gap_at ? static_cast<Word>(w.gap) : 0);
+            return static_cast<Out>(x) + __ldg(moves + x / w.chunk);
+        }
     }
 };
 
@@ -71,9 +81,9 @@ __global__ void make_moves(Out *moves, uint64_t all, uint64_t chunks, uint64_t c
         moves[i] = static_cast<Out>((moves[i] - i % chunks) * chunk);
 }
 
-template <typename Form, typename Out>
-__device__ __forceinline__ void put_one(const Form &f, const typename Form::Row &keys,
-                                        const Target<Out> &to, uint64_t first, uint64_t i)
+template <typename Form, typename To>
+__device__ __forceinline__ void put_one(const Form &f, const typename Form::Row &keys, const To &to,
+                                        uint64_t first, uint64_t i)
 {
     const uint64_t position = to.w.offset + i * to.w.stride - first;
     to.out[i] = to.record(cycle_walk(f, keys, position));
@@ -81,7 +91,7 @@ __device__ __forceinline__ void put_one(const Form &f, const typename Form::Row 
 
 /* The values of a warp that must be computed again. The warp computes 32 at a time, one in each
  * lane, because one alone would take as long. */
-template <typename Form, typename Out> struct Again {
+template <typename Form, typename To> struct Again {
     static constexpr uint32_t lanes = 32;
 
     struct List {
@@ -90,7 +100,7 @@ template <typename Form, typename Out> struct Again {
 
     const Form &f;
     const typename Form::Row &keys;
-    const Target<Out> &to;
+    const To &to;
     uint64_t first, from; /* the position of the window; a value of the row */
     List &list;
 
@@ -127,8 +137,8 @@ template <typename Form, typename Out> struct Again {
 };
 
 /* Stores the records of a group, and returns a bit for each value that failed a check. */
-template <typename Form, typename Out>
-__device__ __forceinline__ uint32_t put_window_group(const Form &f, const Target<Out> &to,
+template <typename Form, typename Out, bool Narrow>
+__device__ __forceinline__ uint32_t put_window_group(const Form &f, const Target<Out, Narrow> &to,
                                                      uint64_t i, uint64_t end, bool right,
                                                      typename Form::Word (&x)[group])
 {
@@ -153,7 +163,7 @@ __device__ __forceinline__ uint32_t put_window_group(const Form &f, const Target
     return end - i < group ? again & ((1u << (end - i)) - 1) : again;
 }
 
-template <typename Form, int Maps, typename Out>
+template <typename Form, int Maps, bool Narrow, typename Out>
 __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
     fold_windows(__grid_constant__ const Form f, __grid_constant__ const RowKeys of,
                  __grid_constant__ const Windows w, const Out *moves, Out *out)
@@ -165,23 +175,26 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
     const uint64_t first = w.first + window * w.records;
     const uint64_t begin = w.value_at(first), end = w.value_at(first + w.records);
     const uint64_t aligned = begin + (group - (w.base + begin) % group) % group;
-    const uint64_t from = aligned + part * (fold_threads * group * part_turns);
+    const uint64_t from = aligned + part * (fold_threads * group * uint64_t{w.turns});
     if (part > 0 && from >= end)
         return;
     make_rows_here<Form, Maps>(f, of, window, 1, words, &keys);
-    const Target<Out> to = {w, moves + window * w.chunks, out};
+    moves += window * w.chunks;
+    asm("" : "+l"(moves)); /* else the compiler would compute it again for every value */
+    const Target<Out, Narrow> to = {w, moves, out};
     if (part == 0 && begin + threadIdx.x < aligned && begin + threadIdx.x < end)
         put_one(f, keys, to, first, begin + threadIdx.x);
     const Word one = f.step_there(keys, w.one), leap = f.step_there(keys, w.leap);
     constexpr uint32_t far = fold_threads * group;
-    __shared__ typename Again<Form, Out>::List list[fold_threads / 32];
-    Again<Form, Out> rest{f, keys, to, first, from, list[threadIdx.x / 32]};
+    using Rest = Again<Form, Target<Out, Narrow>>;
+    __shared__ typename Rest::List list[fold_threads / 32];
+    Rest rest{f, keys, to, first, from, list[threadIdx.x / 32]};
     rest.start();
     const uint64_t values = end > from ? end - from : 0;
     uint32_t at = threadIdx.x * group; /* relative to `from` */
     Word start = f.start(keys, w.offset + (from + at) * w.stride - first);
 #pragma unroll 1
-    for (uint32_t turn = 0; turn < part_turns && turn * far < values; turn++, at += far) {
+    for (uint32_t turn = 0; turn < w.turns && turn * far < values; turn++, at += far) {
         Word x[1][group];
         uint32_t met = 0;
         spread(f, start, one, x[0]);
@@ -220,7 +233,7 @@ __global__ void __launch_bounds__(32)
             value[with[k]] = kept;
         }
     __syncwarp();
-    const Target<Out> to = {w, moves + window * w.chunks, out};
+    const Target<Out, false> to = {w, moves + window * w.chunks, out};
     for (uint64_t i = begin + threadIdx.x; i < end; i += 32)
         out[i] = to.record(uint32_t{value[w.offset + i * w.stride - first]});
 }
@@ -289,6 +302,11 @@ cudaError_t list_moves(const shuf__permutation &p, const Row &row, Out *moves, c
     return cudaGetLastError();
 }
 
+uint32_t turns_of(const Row &row)
+{
+    return row.count < many_values ? few_turns : many_turns;
+}
+
 /* The windows `from` to `to` - 1, which all have the same number of records. They must not be too
  * many for one launch. */
 template <typename Out>
@@ -312,9 +330,12 @@ cudaError_t equal_windows(const shuf__permutation &p, const Row &row, uint64_t f
     w.gap_at = window.gap_at;
     w.gap = window.gap;
     w.base = row.base;
-    if (window.count + window.gap < uint64_t{1} << 31) {
-        w.shift = 31 + shuf__bits(p.chunk - 1);
-        w.multiplier = static_cast<uint32_t>((uint64_t{1} << w.shift) / p.chunk + 1);
+    w.turns = turns_of(row);
+    const bool narrow = window.count + window.gap < uint64_t{1} << 31 && p.chunk > 1;
+    if (narrow) {
+        w.shift = shuf__bits(p.chunk - 1) - 1;
+        w.multiplier = static_cast<uint32_t>((uint64_t{1} << (32 + w.shift)) / p.chunk + 1);
+        w.gap_at = std::min<uint64_t>(w.gap_at, UINT32_MAX);
     }
     const Out *const list = moves + (from - row.from) * p.window;
     if (shape.maps == 0) {
@@ -326,10 +347,11 @@ cudaError_t equal_windows(const shuf__permutation &p, const Row &row, uint64_t f
         const uint64_t most = std::min((window.count - 1) / row.stride + 1, row.count);
         w.one = Form::distance(row.stride, 1, shape.p);
         w.leap = Form::distance(row.stride, fold_threads * group, shape.p);
-        w.parts = blocks_for(most + group, fold_threads * group * part_turns);
-        fold_windows<Form, decltype(maps)::value>
-            <<<static_cast<unsigned>((to - from) * w.parts), fold_threads, 0, stream>>>(
-                Form(shape), of, w, list, out);
+        w.parts = blocks_for(most + group, fold_threads * group * w.turns);
+        const auto blocks = static_cast<unsigned>((to - from) * w.parts);
+        const auto kernel = narrow ? fold_windows<Form, decltype(maps)::value, true, Out>
+                                   : fold_windows<Form, decltype(maps)::value, false, Out>;
+        kernel<<<blocks, fold_threads, 0, stream>>>(Form(shape), of, w, list, out);
         return cudaGetLastError();
     });
 }
@@ -342,7 +364,7 @@ cudaError_t many_windows(const shuf__permutation &p, const Row &row, uint64_t fr
                          const Out *moves, Out *out, cudaStream_t stream)
 {
     const uint64_t values = std::min(p.chunk * p.window, row.count);
-    const uint64_t parts = blocks_for(values + group, fold_threads * group * part_turns);
+    const uint64_t parts = blocks_for(values + group, fold_threads * group * turns_of(row));
     const uint64_t most = std::max<uint64_t>(1, launch_blocks / parts);
     cudaError_t e = cudaSuccess;
     for (; from < to && e == cudaSuccess; from += most)
