@@ -47,6 +47,8 @@ static void send_reply(int fd, uint64_t id)
     sums.z2 = 22;
     sums.z3 = 58;
     sums.z4 = 166;
+    sums.least = 100;
+    sums.largest = 101.5;
     body.sums = part.sums ? &sums : NULL;
     reply.id = id;
     reply.body_case = SHUF__REPLY__BODY_RESULT;

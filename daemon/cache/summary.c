@@ -33,6 +33,13 @@ static struct shuf__measure uniform(int bits, double unit)
     };
 }
 
+/* The same of words of `bits` bits, each of them 1 with the probability p. */
+static struct shuf__measure words_of_bits(int bits, double p)
+{
+    const double values = ldexp(1, bits), deviation = sqrt(p * (1 - p) * (values * values - 1) / 3);
+    return (struct shuf__measure){p * (values - 1), deviation > 0 ? 1 / deviation : 1};
+}
+
 struct shuf__measure shuf__measure_of(const struct shuf__request *request)
 {
     const struct shuf__stream *s = &request->stream;
@@ -41,6 +48,8 @@ struct shuf__measure shuf__measure_of(const struct shuf__request *request)
         return (struct shuf__measure){s->mean, 1 / s->std};
     if (parameters == SHUF__MEAN)
         return (struct shuf__measure){s->mean, 1 / s->mean};
+    if (parameters == SHUF__PROBABILITY)
+        return words_of_bits(8 * (int)shuf__dtype_bytes((int)request->dtype), s->mean);
     switch (request->dtype) {
     case SHUF_U32:
         return uniform(32, 1);
