@@ -9,6 +9,7 @@
 #include "shuf/exponential.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 enum { ARGUMENTS = 2000000 };
@@ -122,6 +123,45 @@ static void floats_of_an_interval_are_equally_likely(void **state)
     assert_true(squares < 1024 + 6 * 45.3 && squares > 1024 - 6 * 45.3);
 }
 
+/* Whether neighbouring words from `word` on, with the same top bit, skip floats. */
+static bool skips_floats(bool is_narrow, uint64_t top_bit, uint64_t word)
+{
+    const shuf_box_muller_terms terms = shuf_box_muller_terms_make();
+    double last = 0;
+    for (int i = 0; i < 4096; i++) {
+        const uint64_t next = word + (uint64_t)i * (is_narrow ? 1 : 2); /* R's low word is odd */
+        const shuf_stream_draw d =
+            is_narrow ? narrow_draw(top_bit | next) : wide_draw(top_bit, next);
+        const double x = is_narrow ? shuf_exponential_f32_of(&terms, 0.5, &d, 0)
+                                   : shuf_exponential_f64_of(&terms, 0.5, &d, 0);
+        const double beside = is_narrow ? nextafterf((float)last, (float)x) : nextafter(last, x);
+        if (i > 0 && x != last && x != beside)
+            return true;
+        last = x;
+    }
+    return false;
+}
+
+/* The limits of docs/spec.md, beyond which the grid of the words is coarser than the floats. */
+static void grid_is_coarse_only_beyond_its_limits(void **state)
+{
+    static const struct {
+        bool is_narrow;
+        uint64_t top_bit;
+        int exponent; /* of u, or with the top bit of 1 - u */
+    } limits[] = {{true, UINT64_C(1) << 63, 41},
+                  {true, 0, 45},
+                  {false, UINT64_C(1) << 63, 73},
+                  {false, 0, 79}};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        const int shift = (limits[i].is_narrow ? 64 : 127) - limits[i].exponent;
+        const uint64_t limit = UINT64_C(1) << shift;
+        assert_false(skips_floats(limits[i].is_narrow, limits[i].top_bit, limit));
+        assert_true(skips_floats(limits[i].is_narrow, limits[i].top_bit, limit / 2));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +169,7 @@ int main(void)
         cmocka_unit_test(ends_are_right),
         cmocka_unit_test(values_of_a_draw_have_their_words),
         cmocka_unit_test(floats_of_an_interval_are_equally_likely),
+        cmocka_unit_test(grid_is_coarse_only_beyond_its_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
