@@ -74,7 +74,7 @@ typedef struct shuf_shape {
 typedef enum {
     SHUF_GAUSS = 1,   /* normal, with mean and standard deviation: f64, f32, f16 or bf16 */
     SHUF_UNIFORM = 2, /* f64 or f32: multiples of 2^-53 or 2^-24 in [0, 1); u32, u64: all values */
-    SHUF_EXPONENTIAL = 4, /* positive, with a mean: f64 or f32 */
+    SHUF_EXPONENTIAL = 4, /* positive, with a mean: f64, or f32, which may underflow */
     /* Independent bits, each 1 with the probability `mean`. A value is a word of them: value i has
      * bits 32 i to 32 i + 31 as u32, and 64 i to 64 i + 63 as u64, the first one lowest. */
     SHUF_BERNOULLI = 5,
