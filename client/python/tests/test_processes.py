@@ -160,6 +160,57 @@ def test_private_daemon_starts_again_after_a_crash():
     )
 
 
+def test_private_daemon_ends_without_its_files():
+    """A program that cleans temporary folders may have removed them."""
+    skip_with_default_daemon()
+    result = run_python(
+        "import os, shufd, shutil\n"
+        "client = shufd.serve()\n"
+        "shutil.rmtree(os.path.dirname(client.socket))\n"
+        "print(client.permute(10, 7), client.socket)\n"
+    )
+    order, _, socket = result.stdout.rstrip().rpartition(" ")
+    assert order == "[4 0 5 1 2 9 6 8 7 3]"
+    assert await_value(lambda: socket in private_daemon_sockets(), False) is False
+
+
+def test_private_daemon_of_a_service(tmp_path):
+    """The variables of the service manager are for the program, not for its daemon."""
+    skip_with_default_daemon()
+    (tmp_path / "password").write_text("not a key")
+    manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    manager.bind(str(tmp_path / "notify"))
+    manager.setblocking(False)
+    result = run_python(
+        "import shufd\n"
+        "shufd.serve(host_memory='64Mi')\n"
+        "print(shufd.serve(host_memory='128Mi').permute(10, 7))\n",
+        CREDENTIALS_DIRECTORY=str(tmp_path), NOTIFY_SOCKET=str(tmp_path / "notify"),
+    )  # fmt: skip
+    assert result.stdout == "[4 0 5 1 2 9 6 8 7 3]\n"
+    with manager, pytest.raises(BlockingIOError):
+        manager.recv(4096)
+
+
+def test_private_daemon_with_another_path():
+    """Its shell needs programs of the system."""
+    skip_with_default_daemon()
+    assert run_python("import shufd; print(shufd.permute(10, 7))", PATH="/nonexistent").stdout == "[4 0 5 1 2 9 6 8 7 3]\n"
+
+
+def test_private_daemon_without_its_shell():
+    """The error has the last words of the shell, and does not wait for a daemon."""
+    skip_with_default_daemon()
+    text = """
+import shufd, shufd._serve as serve, time
+serve._GUARDIAN = "echo sh: Cannot fork >&2; exit 2"
+begin = time.monotonic()
+try: shufd.serve()
+except shufd.NoDaemon as e: print(e, time.monotonic() - begin < serve._START_SECONDS)
+"""
+    assert run_python(text).stdout == "shufd did not start: sh: Cannot fork True\n"
+
+
 def test_private_daemon_that_always_crashes(tmp_path):
     """It starts a few times, and the error has its last words."""
     skip_with_default_daemon()

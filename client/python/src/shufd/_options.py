@@ -12,7 +12,7 @@ from typing import Any, Dict
 from ._arguments import shown
 from ._client import Client
 from ._errors import Invalid, NoDaemon
-from ._programs import path_of
+from ._programs import path_of, private_environment
 
 Options = Dict[str, str]  # the texts of the arguments that are not None
 _FILE = "options"  # beside the socket of a private daemon
@@ -28,7 +28,7 @@ def _ask_shufd(options: Options, flag: str) -> str:
     """The error of the program shufd about its options; empty if there is none."""
     program = subprocess.run(
         [path_of("shufd"), flag, *_words(options)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
+        stderr=subprocess.PIPE, env=private_environment(),
     )  # fmt: skip
     lines = program.stderr.decode(errors="replace").splitlines()
     return (lines or ["no reason"])[-1].removeprefix("error: ") if program.returncode else ""

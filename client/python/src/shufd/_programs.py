@@ -10,6 +10,9 @@ import sys
 
 from ._errors import Error
 
+# A service manager sets these for this process. A daemon would take them for its own.
+_OF_THE_SERVICE = ("CREDENTIALS_DIRECTORY", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")
+
 
 def path_of(name: str) -> str:
     """The program of this package, else the one in $PATH, but none of the current directory."""
@@ -19,6 +22,14 @@ def path_of(name: str) -> str:
     if found is None:
         raise Error(f"program {name}: expected at {own} or in $PATH; install the package again")
     return found
+
+
+def private_environment() -> dict[str, str]:
+    """The environment of a daemon that this process starts. Its PATH also has the folders of the programs of
+    the system, for the shell that starts the daemon."""
+    environment = {name: value for name, value in os.environ.items() if name not in _OF_THE_SERVICE}
+    environment["PATH"] = os.pathsep.join(filter(None, (environment.get("PATH"), os.defpath)))
+    return {**environment, "SHUFD_STARTER": "shufd.serve()"}  # for the daemon's messages
 
 
 def _become(name: str) -> None:

@@ -20,7 +20,7 @@ import time
 from . import _lifeline, _options
 from ._client import Client
 from ._errors import DeviceError, NoDaemon, must_choose
-from ._programs import path_of
+from ._programs import path_of, private_environment
 
 _VARIABLE = "SHUFD_SOCKET"  # where libshuf and the children look
 _START_SECONDS = 60.0
@@ -30,20 +30,22 @@ _CRASHES, _SHORT_SECONDS = 5, 10  # so many crashes, each so soon after the star
 _KILLED = 128  # a shell's status of a process that a signal ended begins here
 
 # $1: the directory; $2: shufd. The file `options` has its options, one a line. serve() replaces this
-# file and makes the file `again` before it ends a daemon that is to start with other options.
+# file and makes the file `again` before it ends a daemon that is to start with other options. The last
+# line of the file `pid` has the daemon's PID, and is empty after its end. The shell keeps this file open,
+# because a program that cleans temporary folders may remove it.
 _GUARDIAN = f"""
 directory=$1 shufd=$2
 cd "$directory" || exit 1
 trap '' HUP INT
-exec 3<lifeline
+exec 3<lifeline 4>pid 5<pid
 (
     crashes=0
     while :; do
         begin=$(date +%s)
         set --
         while IFS= read -r option; do set -- "$@" "$option"; done <options
-        "$shufd" --socket "$directory/shufd.sock" "$@" 2>>log 3<&- &
-        echo $! >pid
+        "$shufd" --socket "$directory/shufd.sock" "$@" 2>>log 3<&- 4>&- 5<&- &
+        echo $! >&4
         wait $!
         code=$?
         [ $code -ge {_KILLED} ] || [ -e again ] || break
@@ -56,12 +58,12 @@ exec 3<lifeline
         fi
         sleep 0.$crashes
     done
-    rm pid
+    echo >&4
 ) &
 keeper=$!
 cat <&3 >/dev/null
 kill $keeper
-kill "$(cat pid)"
+kill "$(tail -n 1 <&5)"
 cd / && rm -rf "$directory"
 """
 
@@ -71,20 +73,21 @@ _guardians: dict[str, tuple[int, subprocess.Popen[bytes]]] = {}  # by directory;
 
 def _start(directory: str, options: _options.Options) -> None:
     """Starts the shell. It gets other standard streams, so it does not keep a pipe of this process
-    open."""
+    open. Its own messages go to the file `shell`."""
     lifeline = _lifeline.path_of(os.path.join(directory, "x"))
     os.mkfifo(lifeline, 0o600)
     # Opened for reading too, because opening only for writing waits for a reader.
     _lifeline.held[lifeline] = os.open(lifeline, os.O_RDWR | os.O_CLOEXEC)
     _options.write(directory, options)
-    guardian = subprocess.Popen(
-        ["/bin/sh", "-c", _GUARDIAN, "sh", directory, path_of("shufd")],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        env={**os.environ, "SHUFD_STARTER": "shufd.serve()"},  # for the daemon's messages
-    )
+    with pathlib.Path(directory, "shell").open("wb") as messages:
+        guardian = subprocess.Popen(
+            ["/bin/sh", "-c", _GUARDIAN, "sh", directory, path_of("shufd")],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=messages,
+            start_new_session=True,
+            env=private_environment(),
+        )
     _guardians[directory] = os.getpid(), guardian
 
 
@@ -97,16 +100,17 @@ def _settle(directory: str) -> None:
     os.close(both)
 
 
-def _log(directory: str, begin: int = 0) -> str:
-    """The log of a private daemon, from the byte `begin` on."""
-    log = pathlib.Path(directory, "log")
-    return log.read_bytes()[begin:].decode(errors="replace") if log.exists() else ""
+def _read(directory: str, name: str, begin: int = 0) -> str:
+    """A file of a private daemon, from the byte `begin` on: its log, or the messages of its shell."""
+    path = pathlib.Path(directory, name)
+    return path.read_bytes()[begin:].decode(errors="replace") if path.exists() else ""
 
 
 def _await(directory: str, reconnect: float, before: int = 0, log_begin: int = 0) -> Client:
     """A client, once a daemon answers that is not the process `before`. Fails with the last line of its
     log."""
     socket = os.path.join(directory, "shufd.sock")
+    guardian = _guardians[directory][1]
     deadline = time.monotonic() + _START_SECONDS
     while True:
         try:
@@ -115,10 +119,12 @@ def _await(directory: str, reconnect: float, before: int = 0, log_begin: int = 0
                 return client
         except (NoDaemon, DeviceError):  # DeviceError: it refuses connections because it cannot start
             pass
-        lines = _log(directory, log_begin).splitlines()
+        has_ended = guardian.poll() is not None
+        lines = _read(directory, "log", log_begin).splitlines()
         failed = [line.partition(_FAILED)[2] or line for line in lines if "error" in line]
-        if failed or time.monotonic() > deadline:
-            raise NoDaemon(f"shufd did not start: {(failed or lines or ['no log'])[-1]}")
+        if failed or has_ended or time.monotonic() > deadline:
+            words = failed or lines or _read(directory, "shell").splitlines() or ["no log"]
+            raise NoDaemon(f"shufd did not start: {words[-1]}")
         time.sleep(_POLL_SECONDS)
 
 
@@ -197,7 +203,7 @@ def _restart(directory: str, client: Client, options: _options.Options, quiet: b
     """Starts the private daemon again, with other values for some options."""
     options = _options.merged(_options.read(directory), options)
     _options.try_out(options)
-    before, log_begin = client.status()["pid"], len(_log(directory).encode())
+    before, log_begin = client.status()["pid"], len(_read(directory, "log").encode())
     client.close()
     _options.write(directory, options)
     pathlib.Path(directory, "again").touch()
