@@ -110,15 +110,20 @@ static void wrong_options_are_explained(void **state)
 
 #ifdef SHUF_HAVE_NCURSES
 
+static void need_script(void)
+{
+    if (system("command -v script >/dev/null") == 0)
+        return;
+    print_message("skipped: there is no script(1)\n");
+    skip();
+}
+
 /* Runs shufctl by script(1) on a terminal of its own. script(1) also types the key. */
 static void top_redraws_terminal(void **state)
 {
     (void)state;
     struct command c;
-    if (system("command -v script >/dev/null") != 0) {
-        print_message("skipped: there is no script(1)\n");
-        skip();
-    }
+    need_script();
     const int status = shufctl_script(
         &c,
         "(until grep -q 'q: quit' %1$s 2>/dev/null; do sleep 0.1; done; printf q; sleep 5) | "
@@ -130,6 +135,25 @@ static void top_redraws_terminal(void **state)
     assert_non_null(strstr(c.out.bytes, "requests"));
     assert_non_null(strstr(c.out.bytes, "q: quit"));
     command_free(&c);
+}
+
+/* Many terminals have no description in a container, or on another machine. */
+static void unknown_terminals_get_text(void **state)
+{
+    (void)state;
+    static const char *const settings[] = {"TERM=no-such-terminal", "TERM=", "env --unset=TERM"};
+    need_script();
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        struct command c;
+        assert_int_equal(shufctl_script(&c,
+                                        "%s script -qefc \"$0 top --count 2 --interval 100ms\" "
+                                        "/dev/null </dev/null",
+                                        settings[i]),
+                         0);
+        assert_non_null(strstr(c.out.bytes, "requests    0.0/s"));
+        assert_null(strchr(c.out.bytes, '\033'));
+        command_free(&c);
+    }
 }
 
 #endif
@@ -171,6 +195,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(signals_end_the_first_process),
 #ifdef SHUF_HAVE_NCURSES
         cmocka_unit_test(top_redraws_terminal),
+        cmocka_unit_test(unknown_terminals_get_text),
 #endif
     };
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);

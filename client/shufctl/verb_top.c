@@ -68,10 +68,6 @@ static void pause_ns(uint64_t ns)
     nanosleep(&time, NULL);
 }
 
-static void begin_text(void)
-{
-}
-
 static void show_text(const char *page)
 {
     puts(page);
@@ -99,16 +95,19 @@ static void end_screen(void)
         endwin();
 }
 
-static void begin_screen(void)
+/* False if curses does not know the terminal, as in a container without its description. */
+static bool begin_screen(void)
 {
     const struct sigaction action = {.sa_handler = on_signal};
-    initscr();
+    if (!newterm(NULL, stdout, stdin)) /* initscr() would end the program */
+        return false;
     atexit(end_screen);
     cbreak();
     noecho();
     curs_set(0);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    return true;
 }
 
 /* Shows the page without the lines that do not fit. */
@@ -143,19 +142,17 @@ static bool wait_screen(uint64_t ns)
 #endif
 
 struct screen {
-    void (*begin)(void);
     void (*show)(const char *page);
     bool (*wait)(uint64_t ns);
 };
 
-static struct screen pick_screen(void)
+static struct screen begin(void)
 {
 #ifdef SHUF_HAVE_NCURSES
-    const char *terminal = getenv("TERM");
-    if (isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) && terminal && *terminal)
-        return (struct screen){begin_screen, show_screen, wait_screen};
+    if (isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) && begin_screen())
+        return (struct screen){show_screen, wait_screen};
 #endif
-    return (struct screen){begin_text, show_text, wait_text};
+    return (struct screen){show_text, wait_text};
 }
 
 /* False when out of memory. Without memory for its last byte, fclose() succeeds without a page. */
@@ -179,11 +176,10 @@ static bool show_page(const struct screen *screen, const char *socket,
 static shuf_status watch_daemon(shuf *handle, const struct top_options *options, bool *has_memory)
 {
     static struct shuf__top_sample samples[2];
-    const struct screen screen = pick_screen();
     shuf_status status = shuf__top_sample_read(handle, &samples[0]);
     if (status != SHUF_OK)
         return status;
-    screen.begin();
+    const struct screen screen = begin();
     for (uint64_t page = 0; options->count == 0 || page < options->count; page++) {
         struct shuf__top_sample *before = &samples[page % 2], *now = &samples[1 - page % 2];
         if (!screen.wait(options->interval_ns))
