@@ -233,6 +233,23 @@ static void full_disk_leaves_no_partial_file(void **state)
     }
 }
 
+/* As ramfs does, and some file systems of FUSE. */
+static void file_system_without_a_size_is_written(void **state)
+{
+    (void)state;
+    struct command c;
+    const int status =
+        shufctl_script(&c,
+                       "exec unshare --mount sh -c 'mount -t ramfs none %s || exit 99; exec \"$0\" "
+                       "permute --n 1e6 --seed 7 --out %s/values.npy' \"$0\"",
+                       shufctl_directory, shufctl_directory);
+    if (status != 99 && !strstr(c.err.bytes, "unshare: ")) { /* else without the rights of root */
+        assert_int_equal(status, 0);
+        assert_non_null(strstr(c.out.bytes, "values.npy"));
+    }
+    command_free(&c);
+}
+
 static void unwritable_directory_is_an_error(void **state)
 {
     (void)state;
@@ -256,6 +273,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(named_pipes_are_written),
         cmocka_unit_test(signals_leave_no_partial_file),
         cmocka_unit_test(full_disk_leaves_no_partial_file),
+        cmocka_unit_test(file_system_without_a_size_is_written),
         cmocka_unit_test(unwritable_directory_is_an_error),
     };
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);

@@ -181,12 +181,13 @@ int shuf__output_open(struct shuf__output *output, const char *path, bool binary
     return code;
 }
 
-/* Bytes of the file and of the free space of its file system; UINT64_MAX: unknown. */
+/* Bytes of the file and of the free space of its file system. UINT64_MAX: unknown, as with ramfs
+ * and some file systems of FUSE, which report a size of 0. */
 static uint64_t room_of(int fd)
 {
     struct statvfs fs;
     struct stat file;
-    if (fstatvfs(fd, &fs) != 0 || fstat(fd, &file) != 0)
+    if (fstatvfs(fd, &fs) != 0 || fstat(fd, &file) != 0 || fs.f_blocks == 0)
         return UINT64_MAX;
     return (uint64_t)fs.f_bavail * fs.f_frsize + (uint64_t)file.st_blocks * 512;
 }
