@@ -18,7 +18,9 @@
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/resource.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -183,12 +185,28 @@ static void check_user_memory(const struct shuf__config *config, const struct sh
             describe(memory, 0, text));
 }
 
+/* OpenMP has bound this process before main(), often to one processor. */
+static void check_binding(int processors, const struct shuf__log *log)
+{
+    static const char *const names[] = {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"};
+    const long all = sysconf(_SC_NPROCESSORS_ONLN);
+    for (size_t i = 0; i < sizeof names / sizeof *names && processors < all; i++) {
+        const char *value = getenv(names[i]);
+        if (value && strcasecmp(value, "false") != 0)
+            shuf__log(log, SHUF__LOG_WARNING,
+                      "$%s is %.64s: OpenMP binds shufd to %d of %ld processors; start shufd "
+                      "without this variable",
+                      names[i], value, processors, all);
+    }
+}
+
 /* More threads than processors only wait for each other. */
 static void check_threads(const struct shuf__config *config, const struct shuf__log *log)
 {
     cpu_set_t allowed;
     const int processors =
         sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : INT_MAX;
+    check_binding(processors, log);
     if (config->threads > (uint64_t)processors)
         shuf__warn_of_config(config, log,
                              "threads %" PRIu64 ": more than the %d processor%s that shufd may "

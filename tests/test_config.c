@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -291,6 +292,28 @@ static void test_too_many_threads_warn(void **state)
     shufd_expect_exit(many, EX_OK, warning);
     assert_int_equal(harness_run(one, text, sizeof text), 0);
     assert_null(strstr(text, "threads 1: "));
+}
+
+/* Not every OpenMP binds a process before main(), so this process binds itself. */
+static void test_binding_of_openmp_warns(void **state)
+{
+    (void)state;
+    char text[4096];
+    const char *check[] = {"--backend", "cpu", "--socket", "/tmp/none", "--check", NULL};
+    cpu_set_t all, first;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    if (sysconf(_SC_NPROCESSORS_ONLN) < 2 || !CPU_ISSET(0, &all))
+        skip();
+    CPU_ZERO(&first);
+    CPU_SET(0, &first);
+    assert_int_equal(sched_setaffinity(0, sizeof first, &first), 0);
+    setenv("OMP_PROC_BIND", "true", 1);
+    shufd_expect_exit(check, EX_OK, "$OMP_PROC_BIND is true: OpenMP binds shufd to 1 of ");
+    setenv("OMP_PROC_BIND", "false", 1);
+    assert_int_equal(harness_run(check, text, sizeof text), 0);
+    assert_null(strstr(text, "OMP_PROC_BIND"));
+    unsetenv("OMP_PROC_BIND");
+    sched_setaffinity(0, sizeof all, &all);
 }
 
 /* Each key of a number, a size or a time says what 0 means, if it accepts 0. */
@@ -772,6 +795,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_warnings_name_the_line),
         cmocka_unit_test(test_budget_beyond_machine_warns),
         cmocka_unit_test(test_too_many_threads_warn),
+        cmocka_unit_test(test_binding_of_openmp_warns),
         cmocka_unit_test(test_zeros_are_documented),
         cmocka_unit_test(test_socket_variable_is_named),
         cmocka_unit_test(test_large_pool_warns),

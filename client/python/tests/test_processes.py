@@ -310,12 +310,13 @@ def test_ranks_use_the_running_daemon(daemon):
 
 
 def test_threads_of_a_private_daemon():
-    """A launcher such as torchrun sets OMP_NUM_THREADS=1 for its ranks. The daemon uses its processors."""
+    """A launcher such as torchrun sets OMP_NUM_THREADS=1 for its ranks, and a job may bind its threads. The
+    daemon uses its processors."""
     skip_with_default_daemon()
     allowed = sorted(os.sched_getaffinity(0))
     for processors in (allowed, allowed[:1]):
         text = f"import os, shufd; os.sched_setaffinity(0, {processors}); print(shufd.serve().status()['device'])"
-        device = run_python(text, OMP_NUM_THREADS="1").stdout
+        device = run_python(text, OMP_NUM_THREADS="1", OMP_PROC_BIND="true").stdout
         assert device.endswith(f", {len(processors)} thread{'s' if len(processors) > 1 else ''}\n")
 
 

@@ -10,8 +10,12 @@ import sys
 
 from ._errors import Error
 
-# A service manager sets these for this process. A daemon would take them for its own.
-_OF_THE_SERVICE = ("CREDENTIALS_DIRECTORY", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")
+# Variables for this process. A daemon would take those of a service manager for its own, and those of OpenMP
+# would bind it to few processors.
+_NOT_FOR_DAEMONS = (
+    "CREDENTIALS_DIRECTORY", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID",
+    "OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY",
+)  # fmt: skip
 
 
 def path_of(name: str) -> str:
@@ -27,7 +31,7 @@ def path_of(name: str) -> str:
 def private_environment() -> dict[str, str]:
     """The environment of a daemon that this process starts. Its PATH also has the folders of the programs of
     the system, for the shell that starts the daemon."""
-    environment = {name: value for name, value in os.environ.items() if name not in _OF_THE_SERVICE}
+    environment = {name: value for name, value in os.environ.items() if name not in _NOT_FOR_DAEMONS}
     environment["PATH"] = os.pathsep.join(filter(None, (environment.get("PATH"), os.defpath)))
     return {**environment, "SHUFD_STARTER": "shufd.serve()"}  # for the daemon's messages
 
