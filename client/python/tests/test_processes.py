@@ -198,6 +198,17 @@ def test_private_daemon_with_another_path():
     assert run_python("import shufd; print(shufd.permute(10, 7))", PATH="/nonexistent").stdout == "[4 0 5 1 2 9 6 8 7 3]\n"
 
 
+def test_private_daemon_without_a_temporary_folder():
+    skip_with_default_daemon()
+    text = (
+        "import shufd, tempfile\n"
+        "tempfile.tempdir = '/nonexistent'\n"
+        "try: shufd.permute(10, 7)\n"
+        "except shufd.NoDaemon as e: print(e)\n"
+    )
+    assert run_python(text).stdout.startswith("not started privately: [Errno 2] No such file or directory: '/nonexistent/")
+
+
 def test_private_daemon_without_its_shell():
     """The error has the last words of the shell, and does not wait for a daemon."""
     skip_with_default_daemon()

@@ -187,8 +187,11 @@ def _find_or_start(options: _options.Options, reconnect: float, quiet: bool) -> 
 
 def _serve_privately(options: _options.Options, reconnect: float, quiet: bool) -> Client:
     silent = os.environ.get(_VARIABLE)
-    directory = tempfile.mkdtemp(prefix="shufd-")
-    _start(directory, options)
+    try:
+        directory = tempfile.mkdtemp(prefix="shufd-")
+        _start(directory, options)
+    except OSError as error:  # as in a container whose root is read-only
+        raise NoDaemon(f"not started privately: {error}") from error
     try:
         client = _await(directory, reconnect)
     finally:
