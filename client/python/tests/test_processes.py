@@ -17,6 +17,7 @@ import pytest
 
 import shufd
 from shufd import _connection, _wait
+from shufd._programs import path_of
 from conftest import LAUNCHERS, Daemon, await_value, descriptor_count, lease_count, mapping_count, run_in_child
 
 
@@ -190,6 +191,27 @@ def test_private_daemon_of_a_service(tmp_path):
     assert result.stdout == "[4 0 5 1 2 9 6 8 7 3]\n"
     with manager, pytest.raises(BlockingIOError):
         manager.recv(4096)
+
+
+def test_private_daemon_beside_the_configuration_of_the_machine(tmp_path):
+    """It has the limits of this file, but not its group, keys and metrics."""
+    skip_with_default_daemon()
+    (tmp_path / "shufd.conf").write_text(
+        "host_memory = 64Mi\nsocket_group = no-such-group\nsocket_mode = 0666\nkeys = /nonexistent\n"
+        f"metrics = 127.0.0.1:9477\nmetrics_file = {tmp_path}/%i.prom\n"
+    )
+    program = tmp_path / "shufd"
+    program.write_text(f"#!/bin/sh\nexec '{path_of('shufd')}' --config '{tmp_path}/shufd.conf' \"$@\"\n")
+    program.chmod(0o755)
+    text = f"""
+import os, shufd, shufd._options as options, shufd._serve as serve
+options.path_of = serve.path_of = lambda name: {str(program)!r}
+state = shufd.serve().status()
+words = open(f"/proc/{{state['pid']}}/cmdline").read().split(chr(0))
+print(state['host_limit'] >> 20, '--metrics=off' in words, oct(os.stat(shufd.serve().socket).st_mode & 0o777))
+print(shufd.serve(host_memory='32Mi').status()['host_limit'] >> 20)
+"""
+    assert run_python(text).stdout == "64 True 0o600\n32\n"
 
 
 def test_private_daemon_with_another_path():

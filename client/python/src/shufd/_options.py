@@ -16,6 +16,8 @@ from ._programs import path_of, private_environment
 
 Options = Dict[str, str]  # the texts of the arguments that are not None
 _FILE = "options"  # beside the socket of a private daemon
+# A private daemon has the limits of shufd.conf, but not what is for the daemon of the machine.
+PRIVATE = ("--socket-mode=0600", "--socket-group=", "--keys=", "--metrics=off", "--metrics-file=")
 _LIMITS = {"host_memory": "host_limit", "device_memory": "memory_limit"}  # names in Client.status()
 _UNITS = {"": 1, **{f"{unit}{i}": (1024 if i else 1000) ** (k + 1) for k, unit in enumerate("KMGT") for i in ("", "i")}}
 
@@ -27,7 +29,7 @@ def _words(options: Options) -> list[str]:
 def _ask_shufd(options: Options, flag: str) -> str:
     """The error of the program shufd about its options; empty if there is none."""
     program = subprocess.run(
-        [path_of("shufd"), flag, *_words(options)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        [path_of("shufd"), flag, *PRIVATE, *_words(options)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE, env=private_environment(),
     )  # fmt: skip
     lines = program.stderr.decode(errors="replace").splitlines()

@@ -44,7 +44,7 @@ exec 3<lifeline 4>pid 5<pid
         begin=$(date +%s)
         set --
         while IFS= read -r option; do set -- "$@" "$option"; done <options
-        "$shufd" --socket "$directory/shufd.sock" "$@" 2>>log 3<&- 4>&- 5<&- &
+        "$shufd" --socket "$directory/shufd.sock" {" ".join(_options.PRIVATE)} "$@" 2>>log 3<&- 4>&- 5<&- &
         echo $! >&4
         wait $!
         code=$?
