@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -160,6 +161,39 @@ static void shared_block_shows_values(void **state)
     close(fd);
 }
 
+/* Locks of a process would make calls of the daemon search them. */
+static bool cannot_lock(int fd)
+{
+    const struct flock byte = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
+    REFUSED(fcntl(fd, F_SETLK, &byte), EAGAIN);
+    REFUSED(fcntl(fd, F_OFD_SETLK, &byte), EAGAIN);
+    REFUSED(flock(fd, LOCK_SH | LOCK_NB), EWOULDBLOCK);
+    return true;
+}
+
+static void check_not_lockable(struct shuf__block *block)
+{
+    int fd = shuf__memfd_share(block), again;
+    check_in_child(cannot_lock, fd);
+    close(fd);
+    assert_true(shuf__memfd_is_unmapped(block));
+    again = shuf__memfd_share(block); /* the close() has not ended the lock */
+    check_in_child(cannot_lock, again);
+    close(again);
+    shuf__memfd_free(block);
+}
+
+static void shared_block_cannot_be_locked(void **state)
+{
+    (void)state;
+    struct shuf__block block;
+    struct shuf__error error;
+    assert_int_equal(shuf__memfd_alloc(UNIT, &block, &error), SHUF_OK);
+    check_not_lockable(&block);
+    assert_int_equal(shuf__memfd_alloc_writable(UNIT, &block, &error), SHUF_OK);
+    check_not_lockable(&block);
+}
+
 /* ---- Unmapped ------------------------------------------------------------- */
 
 static void descriptor_or_mapping_is_detected(void **state)
@@ -274,6 +308,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shared_block_is_read_only),
         cmocka_unit_test(shared_block_shows_values),
+        cmocka_unit_test(shared_block_cannot_be_locked),
         cmocka_unit_test(descriptor_or_mapping_is_detected),
         cmocka_unit_test(mapping_of_child_is_detected),
         cmocka_unit_test(open_during_probe_is_survived),

@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -46,6 +47,17 @@ static int reopen(int fd, int access)
     return open(path, access | O_CLOEXEC);
 }
 
+/* Locks the whole file, for as long as the mapping exists. Without this lock a process that has a
+ * descriptor could set a million record locks on the file in a second. The kernel then searches all
+ * of them at each close() of the file, and file leases wait for these searches. gVisor may lack
+ * such locks. */
+static bool lock(int fd)
+{
+    const struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+           (fcntl(fd, F_OFD_SETLK, &whole) == 0 || errno == EINVAL);
+}
+
 /* Sets the seals and the mode. A client_writable block has mode 0600, because shuf__memfd_share()
  * opens it again for writing. */
 static shuf_status seal(int fd, uint64_t bytes, bool writable, struct shuf__error *error)
@@ -69,6 +81,10 @@ static shuf_status fill(int fd, uint64_t bytes, bool writable, struct shuf__bloc
         return fail(error, bytes, "mmap");
     if (bytes >= SHUF__BLOCK_UNIT)
         madvise(memory, bytes, MADV_HUGEPAGE); /* only a hint: fewer page faults */
+    if (!lock(fd)) {
+        fail(error, bytes, "lock");
+        goto unmap;
+    }
     if (seal(fd, bytes, writable, error))
         goto unmap;
     block->fd = reopen(fd, O_RDONLY);
@@ -114,9 +130,9 @@ shuf_status shuf__memfd_alloc_writable(uint64_t bytes, struct shuf__block *block
 void shuf__memfd_free(struct shuf__block *block)
 {
     if (block->memory) {
-        munmap(block->memory, block->bytes);
         if (block->fd >= 0)
             close(block->fd);
+        munmap(block->memory, block->bytes); /* ends the lock */
     }
     *block = (struct shuf__block){.fd = -1};
 }

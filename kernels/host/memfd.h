@@ -10,6 +10,9 @@
  * the block. The kernel counts open file descriptions, so the daemon opens the file again for each
  * process. It does not count O_PATH descriptors, although these keep the memory too.
  *
+ * The daemon holds the locks of the whole file (fcntl F_OFD_SETLK, flock), so no other process can
+ * set any.
+ *
  * This code needs /proc. All functions may be called on any thread.
  */
 #ifndef SHUF__HOST_MEMFD_H
