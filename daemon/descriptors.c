@@ -4,6 +4,7 @@
  */
 #include "descriptors.h"
 
+#include "host/kept_file.h"
 #include "memory/inode_watch.h"
 #include "net/closing.h"
 
@@ -16,16 +17,16 @@
 #include <unistd.h>
 
 enum {
-    RESERVED = 80,    /* for the device's driver, the log, refused connections, a descriptor to be
-                         sent, and other files */
+    RESERVED = 96,    /* for the device's driver, the log, refused connections, a descriptor to be
+                         sent, kept files, and other files */
     HTTP = 40,        /* for the HTTP server and its clients */
     CLOSING = 64,     /* sockets that wait to be closed have one of 64 */
     BLOCKS = 4,       /* blocks have at least one of four descriptors */
     OF_CLIENT = 3,    /* a connection, its process and its user */
     SPARE = 16,       /* so that rounded parts are no smaller than those of connections */
     WATCHES_LEFT = 4, /* one of four watches of inotify */
-    LEAST = 26,       /* 21 of a daemon at rest, and those of a client with a lease */
-    LEAST_HTTP = 4,   /* more: 3 of the HTTP server at rest, and a client of it */
+    LEAST = 26 + SHUF__KEPT_FILES, /* 21 of a daemon at rest, and those of a client with a lease */
+    LEAST_HTTP = 4,                /* more: 3 of the HTTP server at rest, and a client of it */
 };
 
 static uint64_t inherited; /* descriptors of the process that has started the daemon */
@@ -62,6 +63,7 @@ shuf_status shuf__descriptors_check(const struct shuf__config *config, struct sh
 {
     const uint64_t files = open_files();
     inherited = count_inherited();
+    shuf__kept_files_begin();
     const uint64_t least = LEAST + inherited + (has_http(config) ? LEAST_HTTP : 0);
     if (files >= least)
         return SHUF_OK;

@@ -23,7 +23,7 @@
 enum {
     MANY = 40,
     N = 1000,
-    FILES = 196, /* 100 of them are not reserved: 75 for connections and processes */
+    FILES = 212, /* 100 of them are not reserved: 75 for connections and processes */
     PROCESSES =
         36, /* that fit if each has one connection, beside one user and the listening socket */
     CONNECTIONS = 60, /* clients of the configuration */
@@ -183,6 +183,28 @@ static int warm_up(void)
     wire_close(w);
     await_descriptors(count - 3); /* the socket, the pidfd and the set of the user's sockets */
     return count - 3;
+}
+
+/* Whether the daemon has a descriptor of the file. */
+static bool has_open(const char *name)
+{
+    char link[64], target[256];
+    bool found = false;
+    for (int fd = 0; fd < FILES && !found; fd++) {
+        snprintf(link, sizeof link, "/proc/%ld/fd/%d", (long)h.pid, fd);
+        const ssize_t length = readlink(link, target, sizeof target - 1);
+        found = length == (ssize_t)strlen(name) && memcmp(target, name, strlen(name)) == 0;
+    }
+    return found;
+}
+
+/* Each close() would search the locks that other processes have set on the file. */
+static void files_about_memory_stay_open(void **state)
+{
+    (void)state;
+    warm_up();
+    for (int i = 0; i < 50; i++, usleep(1000))
+        assert_true(has_open("/proc/meminfo"));
 }
 
 static void connections_end_in_any_order(void **state)
@@ -424,6 +446,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(killed_process_leaves_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(files_about_memory_stay_open, start, stop),
         cmocka_unit_test_setup_teardown(connections_end_in_any_order, start, stop),
         cmocka_unit_test_setup_teardown(failed_descriptor_is_a_failed_lease, start, stop),
         cmocka_unit_test_setup_teardown(refused_connections_get_their_reply, start_with_two, stop),

@@ -4,6 +4,7 @@
  * versions, with namespaces, and with containers that show a part of a hierarchy.
  */
 #include "host/cgroup.h"
+#include "host/kept_file.h"
 #include "host/memory_limits.h"
 #include "support/cmocka_all.h"
 #include "support/memory_group.h"
@@ -389,6 +390,36 @@ static void real_group_limits_memory(void **state)
     memory_group_remove();
 }
 
+/* Whether this process has the file open. */
+static bool is_open(const char *name)
+{
+    char path[256], link[64], target[256];
+    bool found = false;
+    snprintf(path, sizeof path, "%s%s", root, name);
+    for (int fd = 0; fd < 256 && !found; fd++) {
+        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        const ssize_t length = readlink(link, target, sizeof target - 1);
+        found = length == (ssize_t)strlen(path) && memcmp(target, path, strlen(path)) == 0;
+    }
+    return found;
+}
+
+/* Comes after the tests that expect closed files. */
+static void kept_files_stay_open(void **state)
+{
+    (void)state;
+    write_machine("0::/g\n", V2_MOUNT);
+    write_v2("/sys/fs/cgroup/g", "419430400\n", "104857600\n", "0");
+    expect_measured(300, 400);
+    assert_false(is_open("/proc/meminfo"));
+    shuf__kept_files_begin();
+    expect_measured(300, 400);
+    assert_true(is_open("/proc/meminfo"));
+    assert_true(is_open("/sys/fs/cgroup/g/memory.current"));
+    write_v2("/sys/fs/cgroup/g", "209715200\n", "104857600\n", "0");
+    expect_measured(100, 200);
+}
+
 #define ROW(test) cmocka_unit_test_setup_teardown(test, make_root, remove_root)
 
 int main(void)
@@ -410,6 +441,7 @@ int main(void)
         ROW(hidden_groups_are_found),
         cmocka_unit_test(real_machine_has_plausible_memory),
         cmocka_unit_test(real_group_limits_memory),
+        ROW(kept_files_stay_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -694,7 +694,7 @@ static void test_low_limits_are_explained(void **state)
 {
     (void)state;
     expect_limit_to_be_explained(RLIMIT_NOFILE, 20,
-                                 "open files: the limit is 20, but shufd needs at least 26; raise "
+                                 "open files: the limit is 20, but shufd needs at least 50; raise "
                                  "it with ulimit -n");
     expect_limit_to_be_explained(RLIMIT_STACK, 64 << 10,
                                  "stack: the limit is 64 KiB, but shufd needs at least 1024; raise "
@@ -720,7 +720,7 @@ static void test_stacks_of_the_environment_are_ignored(void **state)
 /* The least limit with metrics suffices for a lease and a reader of the metrics at a time. */
 static void serve_with_few_files(int channel, void *context)
 {
-    enum { LEAST = 30 };
+    enum { LEAST = 54 };
     const uint16_t port = (uint16_t)(20000 + getpid() % 10000); /* tests run at the same time */
     const struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -743,7 +743,7 @@ static void serve_with_few_files(int channel, void *context)
     close(reader);
     assert_true(harness_stop(&h));
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){LEAST - 1, LEAST - 1}), 0);
-    shufd_expect_exit(check, EX_OSERR, "the limit is 29, but shufd needs at least 30; raise it");
+    shufd_expect_exit(check, EX_OSERR, "the limit is 53, but shufd needs at least 54; raise it");
 }
 
 static void test_least_files_include_those_of_metrics(void **state)

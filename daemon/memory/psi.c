@@ -5,6 +5,8 @@
  */
 #include "psi.h"
 
+#include "host/kept_file.h"
+
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,12 +19,9 @@ enum { STALL_PART = 20, WINDOW_US = 2000000 };
 
 static bool read_stalled(const struct shuf__psi *psi, uint64_t *stalled_us)
 {
-    char line[256] = "";
-    FILE *file = fopen(psi->path, "re");
-    if (!file)
-        return false;
-    const char *total = fgets(line, sizeof line, file) ? strstr(line, "total=") : NULL;
-    fclose(file);
+    char text[256];
+    const char *total =
+        shuf__kept_file_read(psi->path, text, sizeof text) ? strstr(text, "total=") : NULL;
     return total && sscanf(total, "total=%" SCNu64, stalled_us) == 1;
 }
 

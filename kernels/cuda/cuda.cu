@@ -6,6 +6,7 @@
  */
 #include "cuda.cuh"
 
+#include "host/kept_file.h"
 #include "host/look_up.h"
 #include "host/sums.h"
 #include "rank_index.h"
@@ -140,6 +141,7 @@ shuf_status cuda_open(const char *device, unsigned threads, shuf__backend **back
         cuda_close(&cuda->base);
         return error->status;
     }
+    shuf__kept_files_begin(); /* those of libshuf-cuda.so; only a daemon opens a backend */
     *backend = &cuda->base;
     return SHUF_OK;
 }

@@ -7,6 +7,7 @@
 #include "host/cgroup.h"
 
 #include "cause.h"
+#include "host/kept_file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -27,32 +28,43 @@ static const struct files {
     [2] = {"memory.max", "memory.high", "memory.current", "memory.stat", "inactive_file "},
 };
 
-/* Closes the file, and sets errno to the reason why it was not read to its end. 0: it was, or it is
- * not there for this process. */
+/* Leaves in errno only a cause for which a file that exists could not be read. */
+static void note_cause(int cause)
+{
+    errno = shuf__is_system_failure(cause) ? cause : 0;
+}
+
 static void close_file(FILE *file)
 {
     const int cause = !file || ferror(file) ? errno : 0;
     if (file)
         fclose(file);
-    errno = shuf__is_system_failure(cause) ? cause : 0;
+    note_cause(cause);
+}
+
+/* The number after `field` at the beginning of a line. "max" is no number. */
+static bool take_number(const char *line, const char *field, uint64_t *number)
+{
+    const size_t length = strlen(field);
+    char *end;
+    if (strncmp(line, field, length) != 0)
+        return false;
+    const uint64_t value = strtoull(line + length, &end, 10);
+    const bool found = end != line + length && strchr(" \n", *end);
+    *number = found ? value : *number;
+    return found;
 }
 
 bool shuf__read_number(const char *path, const char *field, uint64_t *number)
 {
-    char line[256];
-    bool found = false;
-    size_t length = strlen(field);
-    FILE *file = fopen(path, "re");
-    while (file && !found && fgets(line, sizeof line, file)) {
-        char *end = line;
-        if (strncmp(line, field, length) != 0)
-            continue;
-        const uint64_t value = strtoull(line + length, &end, 10);
-        found = end != line + length && strchr(" \n", *end); /* "max" is no number */
-        *number = found ? value : *number;
+    char text[16384];
+    const char *line = shuf__kept_file_read(path, text, sizeof text) ? text : NULL;
+    note_cause(line ? 0 : errno);
+    while (line && !take_number(line, field, number)) {
+        line = strchr(line, '\n');
+        line = line ? line + 1 : NULL;
     }
-    close_file(file);
-    return found;
+    return line != NULL;
 }
 
 /* ---- finding the groups ---- */
