@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The threads of OpenMP. OpenMP ends the process if it cannot start one of them. So they are
- * started before the first computation.
+ * started before the first computation. It ends the threads that a smaller team does not need, and
+ * starts them again for a larger one.
  */
 #ifndef SHUF__HOST_THREADS_H
 #define SHUF__HOST_THREADS_H
