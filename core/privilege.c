@@ -22,26 +22,47 @@ static bool maps_all(const char *path)
     return count == UINT32_MAX;
 }
 
+/* The ids of a namespace. They are read once, because a client may set many locks on these files,
+ * and each close() of a file searches its locks. */
+struct ids {
+    unsigned overflow;
+    bool all_are_mapped; /* so no id is the overflow id */
+};
+
+static struct ids users, groups;
+
 /* Without /proc the overflow id is the default. */
-static bool is_overflow(unsigned id, const char *setting, const char *map)
+static void read_ids(struct ids *ids, const char *setting, const char *map)
 {
-    unsigned overflow = 65534;
+    *ids = (struct ids){.overflow = 65534, .all_are_mapped = maps_all(map)};
     FILE *file = fopen(setting, "re");
-    if (file && fscanf(file, "%u", &overflow) != 1)
-        overflow = 65534;
+    if (file && fscanf(file, "%u", &ids->overflow) != 1)
+        ids->overflow = 65534;
     if (file)
         fclose(file);
-    return id == overflow && !maps_all(map);
+}
+
+static void read_all(void)
+{
+    read_ids(&users, "/proc/sys/kernel/overflowuid", "/proc/self/uid_map");
+    read_ids(&groups, "/proc/sys/kernel/overflowgid", "/proc/self/gid_map");
+}
+
+static bool is_overflow(const struct ids *ids, unsigned id)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_all);
+    return id == ids->overflow && !ids->all_are_mapped;
 }
 
 bool shuf__uid_is_overflow(uid_t uid)
 {
-    return is_overflow(uid, "/proc/sys/kernel/overflowuid", "/proc/self/uid_map");
+    return is_overflow(&users, uid);
 }
 
 bool shuf__gid_is_overflow(gid_t gid)
 {
-    return is_overflow(gid, "/proc/sys/kernel/overflowgid", "/proc/self/gid_map");
+    return is_overflow(&groups, gid);
 }
 
 static bool own_is_overflow;

@@ -202,9 +202,22 @@ static bool has_open(const char *name)
 static void files_about_memory_stay_open(void **state)
 {
     (void)state;
+    static char text[1 << 17];
+    char own[64];
+    Shuf__Metrics metrics = SHUF__METRICS__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
     warm_up();
+    struct wire *w = wire_greet(&h);
+    request.body_case = SHUF__REQUEST__BODY_METRICS;
+    request.metrics = &metrics;
+    wire_send(w, &request);
+    const size_t size = wire_receive(w)->payload_bytes;
+    assert_in_range(size, 1, sizeof text);
+    wire_read_payload(w, text, size);
+    snprintf(own, sizeof own, "/proc/%ld/statm", (long)h.pid);
     for (int i = 0; i < 50; i++, usleep(1000))
-        assert_true(has_open("/proc/meminfo"));
+        assert_true(has_open("/proc/meminfo") && has_open(own));
+    wire_close(w);
 }
 
 static void connections_end_in_any_order(void **state)

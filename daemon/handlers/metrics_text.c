@@ -5,6 +5,8 @@
  */
 #include "metrics_text.h"
 
+#include "memory/resident.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,8 +48,8 @@ static void write_cpu_time(struct shuf__exposition *x)
 
 static void write_resident(struct shuf__exposition *x)
 {
-    size_t bytes;
-    if (uv_resident_set_memory(&bytes) == 0)
+    uint64_t bytes;
+    if (shuf__resident_bytes(&bytes))
         shuf__exposition_number(x, NULL, bytes);
 }
 
