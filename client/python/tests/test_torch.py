@@ -508,6 +508,42 @@ def test_state_while_another_iteration_runs(client):
         assert [*itertools.islice(sampler, 8)] == head and sampler.state_dict(used=8)["position"] == 8
 
 
+@pytest.mark.parametrize("through_batches", [False, True])
+@pytest.mark.parametrize("kind", ["DistributedSampler", "RandomSampler"])
+def test_state_while_a_loader_has_batches_left(client, kind, through_batches):
+    """Its workers have drawn all indices of the rest of an epoch. A look at the data begins another iteration."""
+    sampler = getattr(shufd.torch, kind)(range(40), seed=3, client=client)
+    options = {"batch_size": 5, "sampler": sampler}
+    if through_batches:
+        options = {"batch_sampler": shufd.torch.BatchSampler(sampler, 5, False)}
+    loader = torch.utils.data.DataLoader(range(40), num_workers=2, **options)
+    sampler.load_state_dict({**sampler.state_dict(), "position": 25})
+    batches = iter(loader)
+    assert len([*itertools.islice(batches, 2)]) == 2
+    next(iter(loader))
+    with pytest.raises(shufd.Invalid, match="another iteration began before the last one has ended"):
+        sampler.state_dict(used=10)
+    assert len([*batches]) == 1  # the rest of the first iteration: the next ones follow it
+    sampler.set_epoch(2)
+    assert len([*itertools.islice(loader, 2)]) == 2 and sampler.state_dict(used=10)["position"] == 10
+
+
+@pytest.mark.parametrize("kind", ["DistributedSampler", "RandomSampler"])
+def test_state_after_loaders_that_have_ended(client, kind):
+    """They still have their workers."""
+    sampler = getattr(shufd.torch, kind)(range(40), seed=3, client=client)
+    loaders = [
+        torch.utils.data.DataLoader(range(40), 5, sampler=sampler, num_workers=2, persistent_workers=True) for _ in range(2)
+    ]
+    epochs = [0, 0, 0] if kind == "DistributedSampler" else [0, 1, 2]
+    for loader, epoch in zip([*loaders, loaders[0]], epochs, strict=True):
+        batches = iter(loader)
+        assert len([*itertools.islice(batches, 3)]) == 3
+        state = sampler.state_dict(used=15)
+        assert (state["epoch"], state["position"]) == (epoch, 15)
+        assert len([*batches]) == 5
+
+
 def test_a_pass_after_the_selected_epoch_does_not_count(client):
     """A job measures its accuracy by a pass over the same loader. A RandomSampler goes on by an epoch."""
     sampler = shufd.torch.RandomSampler(range(40), seed=3, client=client)

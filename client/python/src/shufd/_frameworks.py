@@ -7,8 +7,9 @@ from __future__ import annotations
 import itertools
 import os
 import sys
+import weakref
 from types import FrameType
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 from ._ranks import launched_ranks
 
@@ -21,6 +22,7 @@ _DIVIDERS = {
 }
 OF_ACCELERATE = _DIVIDERS["accelerate.data_loader"]
 _FABRIC = tuple(f"{name}.{module}" for name in ("lightning.fabric", "lightning_fabric") for module in ("utilities.data", "wrappers"))
+_LOADER = "torch.utils.data.dataloader"
 _STATEFUL = "torchdata.stateful_dataloader.stateful_dataloader"
 _BATCHES = "torchdata.stateful_dataloader.sampler"
 _NODES = "torchdata.nodes.adapters"
@@ -125,6 +127,19 @@ def is_called_by_torchdata() -> bool:
 def is_called_by_loader() -> bool:
     """Whether a loader of torch or torchdata calls the caller."""
     return any(_place_of(frame)[0].startswith(("torch.utils.data.", "torchdata.")) for frame in _frames())
+
+
+def loader() -> Callable[[], Any]:
+    """A weak reference to the iterator of a loader of torch or torchdata that draws the indices of the caller, or to None."""
+    for frame in _frames():
+        if _place_of(frame) in ((_LOADER, "_next_index"), (_STATEFUL, "_next_index")):
+            return weakref.ref(frame.f_locals["self"])
+    return lambda: None
+
+
+def is_ahead(loader: Any) -> bool:
+    """Whether the workers of such a loader have batches that the job has not taken."""
+    return getattr(loader, "_rcvd_idx", 0) < getattr(loader, "_send_idx", 0)
 
 
 def saved_iterator() -> Any:

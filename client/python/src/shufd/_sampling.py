@@ -76,7 +76,7 @@ class Resumable:
         self._selected: int | None = None  # by the last set_epoch() of the job
         self._is_counted = False  # a framework counts the iterations, so each one is the next epoch
         self._cursor: Cursor | None = None  # of the iteration that began last
-        self._begun: list[weakref.ref[_Place]] = []  # since the last set_epoch() or load_state_dict()
+        self._begun: list[_Begun] = []  # since the last set_epoch() or load_state_dict()
 
     @property
     def n(self) -> int:
@@ -304,15 +304,17 @@ class Resumable:
         return self._selected == epoch and not self._has_ended()
 
     def _runs_twice(self) -> bool:
-        """Whether another iteration began and has neither ended nor been left."""
+        """Whether another iteration began and has neither ended nor been left, or its loader has batches left."""
 
-        def is_other(place: _Place | None) -> bool:
+        def is_other(begun: _Begun) -> bool:
+            place, loader = begun.place(), begun.loader()
             cursor = None if place is None else place.cursor
-            return cursor is not None and cursor is not self._cursor and cursor.step < len(cursor.share)
+            draws = cursor is not None and cursor is not self._cursor and cursor.step < len(cursor.share)
+            return draws or (loader is not self._begun[-1].loader() and _frameworks.is_ahead(loader))
 
-        if any(is_other(of()) for of in self._begun):
+        if any(map(is_other, self._begun)):
             gc.collect()  # a loader of torch that was left may be part of a cycle of references
-        return any(is_other(of()) for of in self._begun)
+        return any(map(is_other, self._begun))
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Lets the next iteration continue at the place of a state, which any number of ranks may have
@@ -414,7 +416,8 @@ class _Place:
         self.is_of_loader = _frameworks.is_called_by_loader()
         if not is_discarded:
             self.sampler._cursor = self.cursor
-            self.sampler._begun = [of for of in self.sampler._begun if of() is not None] + [weakref.ref(self)]
+            begun = _Begun(weakref.ref(self), _frameworks.loader())
+            self.sampler._begun = [one for one in self.sampler._begun if one.is_kept()] + [begun]
         try:
             for part in parts(self.cursor):
                 self.check_loads()
@@ -459,6 +462,17 @@ class _Place:
         self.take_loaded()
         if _frameworks.is_discarded():
             self.selection = _Selection(state["epoch"], state["position"], True, self.sampler.seed)
+
+
+class _Begun(NamedTuple):
+    """An iteration that has begun. Its loader may live longer than its place."""
+
+    place: Callable[[], _Place | None]
+    loader: Callable[[], Any]
+
+    def is_kept(self) -> bool:
+        """Whether the program still has the iteration or its loader."""
+        return self.place() is not None or self.loader() is not None
 
 
 class Iteration(itertools.chain):  # type: ignore[type-arg]
