@@ -22,6 +22,8 @@
 extern "C" {
 #endif
 
+struct shuf__backend;
+struct shuf__block;
 struct shuf__rank_index;
 struct shuf__rank_index_limits;
 
@@ -42,6 +44,11 @@ struct shuf__computation {
     /* The index of the permutation, which has one row. `launch` reads it and adds to it, but does
      * not use it after its return. May be NULL. */
     struct shuf__rank_index *rank_index;
+    /* Called by shuf__backend_compute() between the launch and the wait. It may call `fingerprint`
+     * and `sums` of the block, which wait for the computation as well. NULL: none. */
+    shuf_status (*follow)(void *context, struct shuf__backend *backend,
+                          const struct shuf__block *block, struct shuf__error *error);
+    void *follow_context;
 };
 
 /* The kind of a block's memory. It decides how another process can map the block. */

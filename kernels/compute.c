@@ -63,10 +63,18 @@ static shuf_status compute(struct shuf__backend *backend,
                            const struct shuf__computation *computation, struct shuf__block *block,
                            uint64_t *device_ns, struct shuf__error *error)
 {
-    shuf_status status = backend->ops->launch(backend, computation, block, error);
-    for (bool done = false; status == SHUF_OK && !done;)
-        status = backend->ops->wait(backend, UINT64_MAX, &done, device_ns, error);
-    return status;
+    struct shuf__error of_wait;
+    if (backend->ops->launch(backend, computation, block, error))
+        return error->status;
+    const shuf_status status =
+        computation->follow
+            ? computation->follow(computation->follow_context, backend, block, error)
+            : SHUF_OK;
+    shuf_status waited = SHUF_OK;
+    for (bool done = false; waited == SHUF_OK && !done;)
+        waited = backend->ops->wait(backend, UINT64_MAX, &done, device_ns,
+                                    status == SHUF_OK ? error : &of_wait);
+    return status == SHUF_OK ? waited : status;
 }
 
 shuf_status shuf__backend_compute(struct shuf__backend *backend,

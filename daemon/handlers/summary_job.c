@@ -16,9 +16,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Bytes of a part. A part in host memory fits a processor's caches. A part in device memory is
- * large enough to keep the device busy. */
-enum { PART_HOST = 8 << 20, PART_DEVICE = 64 << 20, PART_LEAST = SHUF__BLOCK_UNIT };
+/* Bytes of a part. A part in host memory fits a processor's caches. A part in device memory takes
+ * much longer than the host needs between two parts. */
+enum { PART_HOST = 8 << 20, PART_DEVICE = 256 << 20, PART_LEAST = SHUF__BLOCK_UNIT };
 
 /* Most bytes of a result in one job. The user's other requests wait for the job, which takes a few
  * seconds on a few processors. */
@@ -107,20 +107,6 @@ static uint64_t take_part(struct shuf__request *request, uint64_t first, uint64_
     return s->count = smaller(most, s->count - first);
 }
 
-static shuf_status compute_part(struct summary_job *s, struct shuf__backend *backend,
-                                struct shuf__block *block, struct shuf__computation *computation)
-{
-    uint64_t device_ns = 0;
-    struct shuf__error *error = &s->job.error;
-    if (shuf__keyring_reveal(s->cache->keyring, &computation->request, error))
-        return error->status;
-    const shuf_status status =
-        shuf__backend_compute(backend, computation, block, &device_ns, error);
-    shuf__keyring_conceal(&computation->request);
-    s->summary.device_ns += device_ns;
-    return status;
-}
-
 /* Adds the values of this part that are among the last values of the result. The last values may be
  * in two parts. */
 static shuf_status add_last(struct summary_job *s, struct shuf__backend *backend,
@@ -149,21 +135,23 @@ static shuf_status add_samples(struct summary_job *s, struct shuf__backend *back
 }
 
 static shuf_status add_fingerprint(struct summary_job *s, struct shuf__backend *backend,
-                                   const struct shuf__block *block, uint64_t count)
+                                   const struct shuf__block *block, uint64_t count,
+                                   struct shuf__error *error)
 {
     uint64_t sum;
     const unsigned width = shuf__dtype_bytes((int)s->request.key.request.dtype);
     const uint64_t index = s->request.waiter.options.fingerprint_index + s->done;
     if (!s->request.waiter.options.fingerprint)
         return SHUF_OK;
-    if (backend->ops->fingerprint(backend, block, width, count, index, &sum, &s->job.error))
-        return s->job.error.status;
+    if (backend->ops->fingerprint(backend, block, width, count, index, &sum, error))
+        return error->status;
     s->summary.fingerprint += sum;
     return SHUF_OK;
 }
 
 static shuf_status add_sums(struct summary_job *s, struct shuf__backend *backend,
-                            const struct shuf__block *block, uint64_t count)
+                            const struct shuf__block *block, uint64_t count,
+                            struct shuf__error *error)
 {
     struct shuf__sums sums;
     const struct shuf__request *request = &s->request.key.request;
@@ -171,13 +159,43 @@ static shuf_status add_sums(struct summary_job *s, struct shuf__backend *backend
     if (!s->request.waiter.options.sums)
         return SHUF_OK;
     if (backend->ops->sums(backend, block, request->dtype, count, measure.centre, measure.scale,
-                           &sums, &s->job.error))
-        return s->job.error.status;
+                           &sums, error))
+        return error->status;
     if (s->done == 0)
         s->summary.sums = sums;
     else
         shuf__sums_add(&s->summary.sums, &sums);
     return SHUF_OK;
+}
+
+/* A part in work. */
+struct part {
+    struct summary_job *job;
+    uint64_t count;
+};
+
+/* The device makes these sums after the values, without a wait between them. */
+static shuf_status add_up(void *context, struct shuf__backend *backend,
+                          const struct shuf__block *block, struct shuf__error *error)
+{
+    const struct part *part = context;
+    if (add_fingerprint(part->job, backend, block, part->count, error) == SHUF_OK)
+        add_sums(part->job, backend, block, part->count, error);
+    return error->status;
+}
+
+static shuf_status compute_part(struct summary_job *s, struct shuf__backend *backend,
+                                struct shuf__block *block, struct shuf__computation *computation)
+{
+    uint64_t device_ns = 0;
+    struct shuf__error *error = &s->job.error;
+    if (shuf__keyring_reveal(s->cache->keyring, &computation->request, error))
+        return error->status;
+    const shuf_status status =
+        shuf__backend_compute(backend, computation, block, &device_ns, error);
+    shuf__keyring_conceal(&computation->request);
+    s->summary.device_ns += device_ns;
+    return status;
 }
 
 static shuf_status summarize_part(struct summary_job *s, struct shuf__backend *backend,
@@ -190,11 +208,12 @@ static shuf_status summarize_part(struct summary_job *s, struct shuf__backend *b
         .rank_index = ranks,
     };
     const uint64_t most = s->workspace.bytes / shuf__dtype_bytes((int)computation.request.dtype);
-    const uint64_t count = take_part(&computation.request, s->done, most);
-    if (compute_part(s, backend, block, &computation) || add_samples(s, backend, block, count) ||
-        add_fingerprint(s, backend, block, count) || add_sums(s, backend, block, count))
+    struct part part = {s, take_part(&computation.request, s->done, most)};
+    computation.follow = add_up;
+    computation.follow_context = &part;
+    if (compute_part(s, backend, block, &computation) || add_samples(s, backend, block, part.count))
         return s->job.error.status;
-    s->done += count;
+    s->done += part.count;
     return SHUF_OK;
 }
 
