@@ -13,7 +13,7 @@ static uint64_t bits_at(const struct shuf__request *request, uint64_t i)
 {
     const struct shuf__stream *s = &request->stream;
     const struct draw draw = {s->distribution, request->dtype, s->seed, s->stream,
-                              s->offset + i,   s->mean,        s->std};
+                              s->offset + i,   s->mean,        s->std,  s->bound};
     return draw_bits(&draw);
 }
 

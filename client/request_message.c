@@ -125,6 +125,7 @@ static shuf_request read_stream(const Shuf__Stream *from)
                                       .count = from->count,
                                       .mean = from->mean,
                                       .std = from->std,
+                                      .bound = from->bound,
                                       .dtype = (shuf_dtype)from->dtype}};
 }
 
@@ -222,6 +223,7 @@ static shuf_status make_stream(struct shuf__result_message *m, const shuf_number
     m->stream.count = from->count;
     m->stream.mean = from->mean;
     m->stream.std = from->std;
+    m->stream.bound = from->bound;
     m->stream.dtype = (Shuf__Dtype)from->dtype;
     m->delivery.fingerprint = from->fingerprint;
     m->delivery.sums = from->moments;

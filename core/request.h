@@ -64,12 +64,13 @@ struct shuf__permutation {
 /* The values number offset to offset + count - 1 of a stream of `seed`. count >= 1,
  * offset + count <= 2^62. For normal distributions, |mean| <= 2^100 and 2^-100 <= std <= 2^100. For
  * EXPONENTIAL, 2^-100 <= mean <= 2^100; for BERNOULLI, 0 <= mean <= 1. Otherwise mean and std are
- * 0. Neither is -0. */
+ * 0. Neither is -0. For INTEGERS, 1 <= bound, and bound <= 2^32 with u32; otherwise bound is 0. */
 struct shuf__stream {
     uint64_t seed, stream;
     uint64_t seed_high; /* as in a permutation */
     uint64_t offset, count;
     double mean, std;
+    uint64_t bound;
     enum shuf__distribution distribution; /* never NONE */
 };
 

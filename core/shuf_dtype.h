@@ -18,7 +18,7 @@
 
 typedef enum shuf_dtype {
     SHUF_AUTO = 0, /* permutation: the smallest of U32 and U64 that holds n - 1; numbers: F64, but
-                    * U32 for bits */
+                    * U32 for bits and for integers, and U64 for a bound above 2^32 */
 #define SHUF__ROW(name, number, text, bytes) SHUF_##name = number,
     SHUF_DTYPE_MAP(SHUF__ROW)
 #undef SHUF__ROW

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define END (UINT64_C(1) << 62) /* SHUF_STREAM_MAX */
+#define U32_BOUND (UINT64_C(1) << 32)
 
 static const double least = 0x1p-100, most = 0x1p100; /* of means and deviations */
 static const double f16_most = 65504;                 /* the largest finite value */
@@ -115,14 +116,36 @@ static shuf_status refuse_dtype(int dtype, enum shuf__distribution distribution,
                           : shuf__distribution_name(distribution));
 }
 
+static shuf_dtype default_dtype(const struct shuf__stream *s)
+{
+    if (shuf__dtype_is_allowed(SHUF_F64, s->distribution))
+        return SHUF_F64;
+    return s->bound > U32_BOUND ? SHUF_U64 : SHUF_U32;
+}
+
 static shuf_status choose_dtype(struct shuf__request *request, struct shuf__error *error)
 {
     if (request->dtype == SHUF_AUTO)
-        request->dtype =
-            shuf__dtype_is_allowed(SHUF_F64, request->stream.distribution) ? SHUF_F64 : SHUF_U32;
+        request->dtype = default_dtype(&request->stream);
     if (shuf__dtype_is_allowed((int)request->dtype, request->stream.distribution))
         return SHUF_OK;
     return refuse_dtype((int)request->dtype, request->stream.distribution, error);
+}
+
+static shuf_status check_bound(const struct shuf__request *request, struct shuf__error *error)
+{
+    const struct shuf__stream *s = &request->stream;
+    const bool narrow = request->dtype == SHUF_U32;
+    if (shuf__distribution_parameters(s->distribution) != SHUF__BOUND)
+        return s->bound == 0
+                   ? SHUF_OK
+                   : shuf__fail(error, SHUF_INVALID, "bound %" PRIu64 ": expected 0 with %s",
+                                s->bound, shuf__distribution_name(s->distribution));
+    if (s->bound == 0 || (narrow && s->bound > U32_BOUND))
+        return shuf__fail(error, SHUF_INVALID, "bound %" PRIu64 ": expected 1 to %s with dtype %s",
+                          s->bound, narrow ? "2^32" : "2^64 - 1",
+                          shuf__dtype_name((int)request->dtype));
+    return SHUF_OK;
 }
 
 /* Refuses a mean and std for which a value of type f16 could be infinite. */
@@ -155,7 +178,7 @@ shuf_status shuf__stream_make(struct shuf__request *request, struct shuf__error 
     struct shuf__stream *s = &request->stream;
     request->kind = SHUF__STREAM;
     if (check_range(s, error) || check_moments(s, error) || choose_dtype(request, error) ||
-        check_f16(request, error) || check_size(request, error))
+        check_bound(request, error) || check_f16(request, error) || check_size(request, error))
         return error->status;
     return SHUF_OK;
 }
@@ -176,6 +199,7 @@ static int compare_streams(const struct shuf__stream *a, const struct shuf__stre
     SHUF__RETURN_UNLESS_EQUAL(a->count, b->count);
     SHUF__RETURN_UNLESS_EQUAL(a->mean, b->mean);
     SHUF__RETURN_UNLESS_EQUAL(a->std, b->std);
+    SHUF__RETURN_UNLESS_EQUAL(a->bound, b->bound);
     SHUF__RETURN_UNLESS_EQUAL(a->distribution, b->distribution);
     return 0;
 }
@@ -196,10 +220,12 @@ static void describe(const struct shuf__request *request, bool all, char *text)
     shuf__add_key(request, s->seed, text);
     SHUF__ADD(text, ", %" PRIu64 " value%s from %" PRIu64, s->count, shuf__plural(s->count),
               s->offset);
-    if (shuf__distribution_parameters(s->distribution) != SHUF__NO_PARAMETERS)
+    if (shuf__distribution_has_mean(s->distribution))
         SHUF__ADD(text, ", mean %.17g", s->mean);
     if (shuf__distribution_is_normal(s->distribution))
         SHUF__ADD(text, ", std %.17g", s->std);
+    if (s->bound != 0)
+        SHUF__ADD(text, ", bound %" PRIu64, s->bound);
 }
 
 const struct shuf__kind shuf__stream_kind = {

@@ -122,7 +122,8 @@ static shuf_status parse_stream(const Shuf__Stream *message, struct shuf__reques
                                                  .offset = message->offset,
                                                  .count = message->count,
                                                  .mean = message->mean,
-                                                 .std = message->std}};
+                                                 .std = message->std,
+                                                 .bound = message->bound}};
     if (parse_distribution((int)message->distribution, (int)message->method,
                            &request->stream.distribution, error) ||
         shuf__request_name_key(request, message->key, error))

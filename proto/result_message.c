@@ -165,6 +165,7 @@ static void set_stream(const struct shuf__request *request, struct shuf__result_
     m->stream.count = s->count;
     m->stream.mean = s->mean;
     m->stream.std = s->std;
+    m->stream.bound = s->bound;
     m->stream.dtype = (Shuf__Dtype)request->dtype;
 }
 

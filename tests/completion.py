@@ -126,6 +126,7 @@ REQUIRED = {
     "uniform": "--count 5 --seed 1 --out /dev/null",
     "exponential": "--count 5 --seed 1 --out /dev/null",
     "bernoulli": "--count 5 --seed 1 --out /dev/null",
+    "integers": "--count 5 --bound 9 --seed 1 --out /dev/null",
 }
 
 

@@ -21,7 +21,8 @@ PLAIN = re.sub("[^a-z]", "_", RAW)
 shufctl, shufd, quality = sys.argv[1:]
 REQUIRED = {"permute": ["--n", "9", "--seed", "1"], "gauss": ["--count", "9", "--seed", "1"],
             "uniform": ["--count", "9", "--seed", "1"], "exponential": ["--count", "9", "--seed", "1"],
-            "bernoulli": ["--count", "9", "--seed", "1"], "index": ["--n", "9", "--seed", "1", "--at", "3"],
+            "bernoulli": ["--count", "9", "--seed", "1"],
+            "integers": ["--count", "9", "--bound", "5", "--seed", "1"], "index": ["--n", "9", "--seed", "1", "--at", "3"],
             "mix": ["--sizes", "5,6", "--seed", "1", "--count", "3"],
             "shuffle": ["--seed", "1", "--in", "in", "--out", "out"], "bench": ["--help"]}  # fmt: skip
 wrong = []

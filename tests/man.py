@@ -17,7 +17,7 @@ INLINE = MAN.parent.parent / "kernels/inline/shuf"
 
 # The other inline functions of shuf/*.h serve the loops of the backends.
 SINGLE_VALUES = re.compile(
-    r"shuf_(primefold|philox24|lcg|gauss|box_muller|uniform|exponential|bernoulli)_(make(_keyed|_inverse)?|forward|inverse|b?f\d\d|u\d\d)"
+    r"shuf_(primefold|philox24|lcg|gauss|box_muller|uniform|exponential|bernoulli|integers)_(make(_keyed|_inverse)?|forward|inverse|b?f\d\d|u\d\d)"
     r"|shuf_domain_bits|shuf_key_of_seed"
 )
 EXTERNAL_PAGES = re.compile(r"(dieharder|fork|nvidia-persistenced|sd_listen_fds|sd_notify|systemctl|systemd\.\w+)\(")

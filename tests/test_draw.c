@@ -47,6 +47,7 @@ static const struct kind {
     {SHUF_UNIFORM, SHUF_U32, SHUF_TABLE},     {SHUF_UNIFORM, SHUF_U64, SHUF_TABLE},
     {SHUF_EXPONENTIAL, SHUF_F64, SHUF_TABLE}, {SHUF_EXPONENTIAL, SHUF_F32, SHUF_TABLE},
     {SHUF_BERNOULLI, SHUF_U32, SHUF_TABLE},   {SHUF_BERNOULLI, SHUF_U64, SHUF_TABLE},
+    {SHUF_INTEGERS, SHUF_U32, SHUF_TABLE},    {SHUF_INTEGERS, SHUF_U64, SHUF_TABLE},
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -62,7 +63,8 @@ static uint64_t bits_of(const shuf_request *request, uint64_t i)
                        .stream = request->numbers.stream,
                        .index = request->numbers.offset + i,
                        .mean = request->numbers.mean,
-                       .std = request->numbers.std});
+                       .std = request->numbers.std,
+                       .bound = request->numbers.bound});
 }
 
 static uint64_t bits_at(const void *values, unsigned width, uint64_t i)
@@ -99,7 +101,8 @@ static shuf_request random_numbers(int kind, uint64_t limit)
                                 .dtype = kinds[kind].dtype,
                             }};
     shuf_numbers *n = &request.numbers;
-    draw_parameters(n->distribution, (double)random_below(2000) / 7 + 1, &n->mean, &n->std);
+    draw_parameters(n->distribution, (double)random_below(2000) / 7 + 1, &n->mean, &n->std,
+                    &n->bound);
     if (n->distribution == SHUF_GAUSS) {
         n->mean -= 100;
         n->std = ldexp(1.1, (int)random_below(20) - 10);
@@ -157,7 +160,8 @@ static void large_offsets_match_reference(void **state)
                                                 .offset = offsets[k],
                                                 .count = 2000,
                                                 .dtype = kinds[i].dtype}};
-            draw_parameters(kinds[i].distribution, 2, &request.numbers.mean, &request.numbers.std);
+            draw_parameters(kinds[i].distribution, 2, &request.numbers.mean, &request.numbers.std,
+                            &request.numbers.bound);
             assert_true(draw_and_check(handle, &request));
         }
     shuf_close(handle);
@@ -186,6 +190,7 @@ static shuf_request numbers_of(const struct golden_stream *row)
                               .count = row->count,
                               .mean = row->mean,
                               .std = uniform ? 0 : row->std,
+                              .bound = row->bound,
                               .dtype = dtype_of(row->dtype),
                               .fingerprint = true,
                           }};

@@ -196,20 +196,25 @@ static shuf_dtype dtype_of(const char *name)
 
 static void check_stream(shuf *handle, const char *row)
 {
-    char digits[33], law[16], dtype[8];
+    char digits[33], law[16], dtype[8], mean[32];
     uint64_t fingerprint;
     shuf_result result;
     shuf_request request = {.kind = SHUF_NUMBERS, .numbers = {0}};
     assert_int_equal(
-        sscanf(row, "stream %32s %15s %7s %" SCNu64 " %lf %lf %" SCNu64 " %" SCNu64 " %" SCNx64,
-               digits, law, dtype, &request.numbers.stream, &request.numbers.mean,
-               &request.numbers.std, &request.numbers.offset, &request.numbers.count, &fingerprint),
+        sscanf(row, "stream %32s %15s %7s %" SCNu64 " %31s %lf %" SCNu64 " %" SCNu64 " %" SCNx64,
+               digits, law, dtype, &request.numbers.stream, mean, &request.numbers.std,
+               &request.numbers.offset, &request.numbers.count, &fingerprint),
         9);
     request.numbers.key = name_of(digits);
     request.numbers.distribution = strcmp(law, "uniform") == 0       ? SHUF_UNIFORM
                                    : strcmp(law, "exponential") == 0 ? SHUF_EXPONENTIAL
                                    : strcmp(law, "bernoulli") == 0   ? SHUF_BERNOULLI
+                                   : strcmp(law, "integers") == 0    ? SHUF_INTEGERS
                                                                      : SHUF_GAUSS;
+    if (request.numbers.distribution == SHUF_INTEGERS)
+        request.numbers.bound = strtoull(mean, NULL, 10);
+    else
+        request.numbers.mean = strtod(mean, NULL);
     request.numbers.method = strcmp(law, "box-muller") == 0 ? SHUF_BOX_MULLER : SHUF_TABLE;
     request.numbers.dtype = dtype_of(dtype);
     expect_status(handle, shuf_summarize(handle, &request, &result), SHUF_OK, "");

@@ -188,6 +188,7 @@ static void check_stream(const struct golden_stream *row)
                                   .stream = row->stream,
                                   .mean = row->mean,
                                   .std = uniform ? 0 : row->std,
+                                  .bound = row->bound,
                                   .offset = row->offset,
                                   .count = row->count,
                                   .dtype = draw_dtype(row->dtype)}};

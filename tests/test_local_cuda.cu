@@ -60,6 +60,7 @@ shuf_request numbers(shuf_distribution distribution, shuf_method method, shuf_dt
     request.numbers.mean =
         distribution == SHUF_EXPONENTIAL || distribution == SHUF_BERNOULLI ? 0.5 : 0;
     request.numbers.std = distribution == SHUF_GAUSS ? 1 : 0;
+    request.numbers.bound = distribution == SHUF_INTEGERS ? 3u << 30 : 0;
     request.numbers.dtype = dtype;
     return request;
 }
@@ -84,7 +85,8 @@ std::vector<shuf_request> all_kinds()
             numbers(SHUF_GAUSS, SHUF_BOX_MULLER, SHUF_F16),
             numbers(SHUF_UNIFORM, SHUF_TABLE, SHUF_U64),
             numbers(SHUF_EXPONENTIAL, SHUF_TABLE, SHUF_F32),
-            numbers(SHUF_BERNOULLI, SHUF_TABLE, SHUF_U64)};
+            numbers(SHUF_BERNOULLI, SHUF_TABLE, SHUF_U64),
+            numbers(SHUF_INTEGERS, SHUF_TABLE, SHUF_U32)};
 }
 
 /* The bytes of the result, computed by the host. */

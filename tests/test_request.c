@@ -102,6 +102,7 @@ static void every_field_is_compared(void **state)
     EXPECT_FIELD(stream, stream.count);
     EXPECT_FIELD(stream, stream.mean);
     EXPECT_FIELD(stream, stream.std);
+    EXPECT_FIELD(stream, stream.bound);
     EXPECT_FIELD(stream, stream.distribution);
     EXPECT_FIELD(shuffle, shuffle.permutation.seed);
     EXPECT_FIELD(shuffle, shuffle.record);

@@ -95,15 +95,15 @@ static void distributions_are_checked(void **state)
     request.stream.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_NONE;
     expect_refused(&request, SHUF_INVALID,
                    "distribution 0: expected one of 1 (gauss), 2 (uniform), "
-                   "4 (exponential), 5 (bernoulli)");
+                   "4 (exponential), 5 (bernoulli), 6 (integers)");
     request.stream.distribution = (Shuf__Distribution)3;
     expect_refused(&request, SHUF_INVALID,
                    "distribution 3: expected one of 1 (gauss), 2 (uniform), "
-                   "4 (exponential), 5 (bernoulli)");
+                   "4 (exponential), 5 (bernoulli), 6 (integers)");
     request.stream.distribution = (Shuf__Distribution)-1;
     expect_refused(&request, SHUF_INVALID,
                    "distribution -1: expected one of 1 (gauss), 2 (uniform), "
-                   "4 (exponential), 5 (bernoulli)");
+                   "4 (exponential), 5 (bernoulli), 6 (integers)");
 }
 
 static void methods_are_checked(void **state)
@@ -333,10 +333,47 @@ static void means_of_other_distributions_are_checked(void **state)
     expect_refused(&good, SHUF_INVALID, "dtype f64: expected u32 or u64 with bernoulli");
 }
 
+static void bounds_are_checked(void **state)
+{
+    (void)state;
+    static const struct {
+        Shuf__Dtype dtype;
+        uint64_t bound;
+        shuf_dtype parsed; /* SHUF_AUTO: refused with `text` */
+        const char *text;
+    } rows[] = {
+        {SHUF__DTYPE__DTYPE_AUTO, 1, SHUF_U32, NULL},
+        {SHUF__DTYPE__DTYPE_AUTO, BIT(32), SHUF_U32, NULL},
+        {SHUF__DTYPE__DTYPE_AUTO, BIT(32) + 1, SHUF_U64, NULL},
+        {SHUF__DTYPE__DTYPE_U64, 1, SHUF_U64, NULL},
+        {SHUF__DTYPE__DTYPE_U64, UINT64_MAX, SHUF_U64, NULL},
+        {SHUF__DTYPE__DTYPE_AUTO, 0, SHUF_AUTO, "bound 0: expected 1 to 2^32 with dtype u32"},
+        {SHUF__DTYPE__DTYPE_U64, 0, SHUF_AUTO, "bound 0: expected 1 to 2^64 - 1 with dtype u64"},
+        {SHUF__DTYPE__DTYPE_U32, BIT(32) + 1, SHUF_AUTO,
+         "bound 4294967297: expected 1 to 2^32 with dtype u32"},
+        {SHUF__DTYPE__DTYPE_I64, 5, SHUF_AUTO, "dtype i64: expected u32 or u64 with integers"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct shuf__result_message request = of_mean(SHUF_DISTRIBUTION_INTEGERS, 0);
+        request.stream.bound = rows[i].bound;
+        request.stream.dtype = rows[i].dtype;
+        if (rows[i].parsed == SHUF_AUTO)
+            expect_refused(&request, SHUF_INVALID, rows[i].text);
+        else
+            assert_true(expect_parsed(&request).dtype == rows[i].parsed &&
+                        expect_parsed(&request).stream.bound == rows[i].bound);
+    }
+    struct shuf__result_message of_integers = of_mean(SHUF_DISTRIBUTION_INTEGERS, 1);
+    of_integers.stream.bound = 5;
+    expect_refused(&of_integers, SHUF_INVALID, "mean 1: expected 0 with integers");
+}
+
 static void unused_fields_are_refused(void **state)
 {
     (void)state;
     struct shuf__result_message request = uniform(1);
+    request.stream.bound = 5;
+    expect_refused(&request, SHUF_INVALID, "bound 5: expected 0 with uniform");
     request.stream.std = 1;
     expect_refused(&request, SHUF_INVALID, "std 1: expected 0 with uniform");
     request.stream.mean = (double)NAN;
@@ -351,6 +388,7 @@ static void distributions_have_names(void **state)
     assert_string_equal(shuf__distribution_name(SHUF_DISTRIBUTION_BOX_MULLER), "box-muller");
     assert_string_equal(shuf__distribution_name(SHUF_DISTRIBUTION_EXPONENTIAL), "exponential");
     assert_string_equal(shuf__distribution_name(SHUF_DISTRIBUTION_BERNOULLI), "bernoulli");
+    assert_string_equal(shuf__distribution_name(SHUF_DISTRIBUTION_INTEGERS), "integers");
     assert_string_equal(shuf__distribution_name(0), "none");
     assert_string_equal(shuf__distribution_name(77), "none");
     assert_string_equal(shuf__dtype_name(SHUF__DTYPE__DTYPE_AUTO), "auto");
@@ -371,6 +409,7 @@ int main(void)
         cmocka_unit_test(deviations_are_limited),
         cmocka_unit_test(mean_and_std_of_f16_are_limited),
         cmocka_unit_test(means_of_other_distributions_are_checked),
+        cmocka_unit_test(bounds_are_checked),
         cmocka_unit_test(unused_fields_are_refused),
         cmocka_unit_test(distributions_have_names),
     };

@@ -47,7 +47,8 @@ static struct draw draw_of(const struct shuf__result_message *stream, shuf_dtype
                          .stream = stream->stream.stream,
                          .index = stream->stream.offset + i,
                          .mean = stream->stream.mean,
-                         .std = stream->stream.std};
+                         .std = stream->stream.std,
+                         .bound = stream->stream.bound};
 }
 
 static uint64_t bits_at(const void *values, unsigned width, uint64_t i)
@@ -95,7 +96,8 @@ static void every_type_matches(void **state)
                 !shuf__dtype_is_allowed(dtype, (enum shuf__distribution)law))
                 continue;
             stream.stream.distribution = (Shuf__Distribution)law;
-            draw_parameters((unsigned)law, 2.5, &stream.stream.mean, &stream.stream.std);
+            draw_parameters((unsigned)law, 2.5, &stream.stream.mean, &stream.stream.std,
+                            &stream.stream.bound);
             stream.stream.stream = UINT64_MAX;
             stream.stream.offset = (UINT64_C(1) << 40) + 1037;
             stream.stream.dtype = (Shuf__Dtype)dtype;
@@ -111,8 +113,8 @@ static void every_type_matches(void **state)
 static void wrong_streams_are_refused(void **state)
 {
     (void)state;
-    struct shuf__result_message rows[12];
-    static const char *const words[12] = {
+    struct shuf__result_message rows[13];
+    static const char *const words[13] = {
         "distribution 0: expected",
         "count 0: expected at least 1",
         "offset 4611686018427387904",
@@ -125,9 +127,10 @@ static void wrong_streams_are_refused(void **state)
         "std 1: expected 0 with uniform",
         "method 2: expected 0 (table) or 1 (box-muller)",
         "method box-muller: expected none with uniform",
+        "bound 5: expected 0 with gauss",
     };
     struct wire *w = wire_greet(&harness_shared);
-    for (int i = 0; i < 12; i++)
+    for (int i = 0; i < 13; i++)
         rows[i] = gauss_request(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
     rows[0].stream.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_NONE;
     rows[1].stream.count = 0;
@@ -143,7 +146,8 @@ static void wrong_streams_are_refused(void **state)
         SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM;
     rows[10].stream.method = (Shuf__Method)2;
     rows[11].stream.method = SHUF__METHOD__METHOD_BOX_MULLER;
-    for (int i = 0; i < 12; i++) {
+    rows[12].stream.bound = 5;
+    for (int i = 0; i < 13; i++) {
         wire_send_result(w, &rows[i]);
         wire_expect(w, SHUF_INVALID, words[i]);
     }
@@ -190,6 +194,11 @@ static void equal_streams_share_a_result(void **state)
     }
     others[7].stream.dtype = SHUF__DTYPE__DTYPE_U64; /* another type of the same width */
     assert_false(request_stream(w, &others[7])->shared);
+    others[7].stream.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_INTEGERS;
+    for (int i = 0; i < 2; i++) {
+        others[7].stream.bound = UINT64_MAX - (uint64_t)i;
+        assert_false(request_stream(w, &others[7])->shared);
+    }
     wire_send_release_all(w);
     wire_expect(w, SHUF_OK, "");
     wire_close(w);

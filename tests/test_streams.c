@@ -29,6 +29,7 @@ static const struct {
     {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_F16},  {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_BF16},
     {SHUF_DISTRIBUTION_EXPONENTIAL, SHUF_F64}, {SHUF_DISTRIBUTION_EXPONENTIAL, SHUF_F32},
     {SHUF_DISTRIBUTION_BERNOULLI, SHUF_U32},   {SHUF_DISTRIBUTION_BERNOULLI, SHUF_U64},
+    {SHUF_DISTRIBUTION_INTEGERS, SHUF_U32},    {SHUF_DISTRIBUTION_INTEGERS, SHUF_U64},
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0], SUPER = 1024 };
@@ -38,7 +39,7 @@ static struct shuf__computation computation_of(int kind, uint64_t offset, uint64
     struct shuf__computation computation = computation_stream(
         kinds[kind].distribution, kinds[kind].dtype, 7 + (uint64_t)kind, 3, offset, count);
     struct shuf__stream *s = &computation.request.stream;
-    draw_parameters(s->distribution, 2.5, &s->mean, &s->std);
+    draw_parameters(s->distribution, 2.5, &s->mean, &s->std, &s->bound);
     return computation;
 }
 
@@ -50,6 +51,7 @@ static void check_golden(const struct golden_stream *row)
     uint64_t fingerprint;
     computation.request.stream.mean = row->mean;
     computation.request.stream.std = row->std;
+    computation.request.stream.bound = row->bound;
     uint64_t *values = computation_run(&computation, &fingerprint);
     assert_memory_equal(values, row->bits, row->shown * sizeof *values);
     assert_int_equal(fingerprint, row->fingerprint);
@@ -131,25 +133,36 @@ static void parameters_are_applied(void **state)
     static const struct {
         enum shuf__parameters parameters;
         double mean, std;
+        uint64_t bound;
     } values[] = {
-        {SHUF__MEAN_AND_STD, -0.0, 1},
-        {SHUF__MEAN_AND_STD, 1e6, 1e-3},
-        {SHUF__MEAN_AND_STD, -2.5, 0x1p-100},
-        {SHUF__MEAN_AND_STD, 0x1p100, 0x1p100},
-        {SHUF__MEAN_AND_STD, 3, 1 / 3.0},
-        {SHUF__MEAN_AND_STD, 0, 0x1p-100},
-        {SHUF__MEAN, 1, 0},
-        {SHUF__MEAN, 1 / 3.0, 0},
-        {SHUF__MEAN, 0x1p100, 0},
-        {SHUF__MEAN, 0x1p-100, 0},
-        {SHUF__PROBABILITY, 0, 0},
-        {SHUF__PROBABILITY, 1, 0},
-        {SHUF__PROBABILITY, 0.5, 0},
-        {SHUF__PROBABILITY, 0x1p-63, 0},
-        {SHUF__PROBABILITY, 0x1p-64, 0},
-        {SHUF__PROBABILITY, 1 - 0x1p-53, 0},
-        {SHUF__PROBABILITY, 0.9, 0},
-        {SHUF__PROBABILITY, 0.25, 0},
+        {SHUF__MEAN_AND_STD, -0.0, 1, 0},
+        {SHUF__MEAN_AND_STD, 1e6, 1e-3, 0},
+        {SHUF__MEAN_AND_STD, -2.5, 0x1p-100, 0},
+        {SHUF__MEAN_AND_STD, 0x1p100, 0x1p100, 0},
+        {SHUF__MEAN_AND_STD, 3, 1 / 3.0, 0},
+        {SHUF__MEAN_AND_STD, 0, 0x1p-100, 0},
+        {SHUF__MEAN, 1, 0, 0},
+        {SHUF__MEAN, 1 / 3.0, 0, 0},
+        {SHUF__MEAN, 0x1p100, 0, 0},
+        {SHUF__MEAN, 0x1p-100, 0, 0},
+        {SHUF__PROBABILITY, 0, 0, 0},
+        {SHUF__PROBABILITY, 1, 0, 0},
+        {SHUF__PROBABILITY, 0.5, 0, 0},
+        {SHUF__PROBABILITY, 0x1p-63, 0, 0},
+        {SHUF__PROBABILITY, 0x1p-64, 0, 0},
+        {SHUF__PROBABILITY, 1 - 0x1p-53, 0, 0},
+        {SHUF__PROBABILITY, 0.9, 0, 0},
+        {SHUF__PROBABILITY, 0.25, 0, 0},
+        {SHUF__BOUND, 0, 0, 1},
+        {SHUF__BOUND, 0, 0, 2},
+        {SHUF__BOUND, 0, 0, 1000},
+        {SHUF__BOUND, 0, 0, (UINT64_C(1) << 31) + 1},
+        {SHUF__BOUND, 0, 0, UINT32_MAX},
+        {SHUF__BOUND, 0, 0, UINT64_C(1) << 32},
+        {SHUF__BOUND, 0, 0, (UINT64_C(1) << 32) + 1},
+        {SHUF__BOUND, 0, 0, UINT64_C(1) << 63},
+        {SHUF__BOUND, 0, 0, (UINT64_C(1) << 63) + 1},
+        {SHUF__BOUND, 0, 0, UINT64_MAX},
     };
     for (int kind = 0; kind < KINDS; kind++)
         for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
@@ -157,7 +170,9 @@ static void parameters_are_applied(void **state)
             struct shuf__stream *s = &computation.request.stream;
             s->mean = values[i].mean;
             s->std = values[i].std;
-            if (shuf__distribution_parameters(s->distribution) == values[i].parameters)
+            s->bound = values[i].bound;
+            if (shuf__distribution_parameters(s->distribution) == values[i].parameters &&
+                (s->bound <= UINT64_C(1) << 32 || computation.request.dtype == SHUF_U64))
                 computation_check(&computation);
         }
 }

@@ -142,7 +142,8 @@ SHUF_API shuf_status shuf_set_idle_mappings(shuf *handle, uint64_t bytes);
  *     shuf_copy(daemon, &request, noise, sizeof noise, NULL);
  *
  * The inline C functions of shuf/primefold.h, shuf/gauss.h, shuf/box_muller.h, shuf/uniform.h,
- * shuf/exponential.h and shuf/bernoulli.h compute the same values without a daemon; thread-safe. */
+ * shuf/exponential.h, shuf/bernoulli.h and shuf/integers.h compute the same values without a
+ * daemon; thread-safe. */
 
 /* Computes the shape of the result. Uses no daemon and no handle; thread-safe. On failure it writes
  * the message to `message` (may be NULL), truncated to `size` bytes; shuf_message(NULL) returns it

@@ -78,6 +78,7 @@ typedef enum {
     /* Independent bits, each 1 with the probability `mean`. A value is a word of them: value i has
      * bits 32 i to 32 i + 31 as u32, and 64 i to 64 i + 63 as u64, the first one lowest. */
     SHUF_BERNOULLI = 5,
+    SHUF_INTEGERS = 6, /* integers from 0 to bound - 1, all equally likely: u32 or u64 */
 } shuf_distribution;
 
 /* The method of GAUSS. Streams of different methods are independent. */
@@ -117,13 +118,14 @@ typedef struct shuf_result {
 /* ---- Numbers ---------------------------------------------------------- */
 
 /* A request for the values offset to offset + count - 1 of a stream. Value i of a stream is a
- * function of distribution, method, seed, stream, mean, std, dtype and i, so any part of a stream
- * can be requested. Different seeds, and different streams of a seed, are independent. A stream has
- * 2^62 values. Values of two dtypes share random bits: number i of UNIFORM with 64 bits has those
- * of numbers 2i and 2i + 1 with 32; numbers 2m and 2m + 1 of SHUF_BOX_MULLER or EXPONENTIAL as
- * SHUF_F64 have those of numbers 4m to 4m + 3 of the others; with mean 0 and std 1 number i of the
- * table method is the same, rounded, with others nearly the same. Streams of BERNOULLI with two
- * means share random bits too, and a bit that is 1 for a mean is 1 for every larger mean. */
+ * function of distribution, method, seed, stream, mean, std, bound, dtype and i, so any part of a
+ * stream can be requested. Different seeds, and different streams of a seed, are independent. A
+ * stream has 2^62 values. Values of two dtypes share random bits: number i of UNIFORM with 64 bits
+ * has those of numbers 2i and 2i + 1 with 32; numbers 2m and 2m + 1 of SHUF_BOX_MULLER or
+ * EXPONENTIAL as SHUF_F64 have those of numbers 4m to 4m + 3 of the others; with mean 0 and std 1
+ * number i of the table method is the same, rounded, with others nearly the same. Streams of
+ * BERNOULLI with two means share random bits too, and a bit that is 1 for a mean is 1 for every
+ * larger mean. Streams of INTEGERS with two bounds, or two dtypes, share random bits. */
 typedef struct shuf_numbers {
     shuf_distribution distribution; /* no default */
     uint64_t seed, stream;          /* any */
@@ -136,6 +138,7 @@ typedef struct shuf_numbers {
      * 0. If std is far below the distance of neighbouring numbers of the dtype, all values are
      * equal, or two neighbours where the mean lies half-way between them. */
     double std;
+    uint64_t bound; /* INTEGERS: 1 to 2^32 with SHUF_U32, to 2^64 - 1 with SHUF_U64; else 0 */
     shuf_dtype dtype;
     bool fingerprint;   /* also compute the fingerprint; shuf_summarize() always does */
     bool moments;       /* also compute the moments */

@@ -170,10 +170,12 @@ static void print_distribution(const shuf_numbers *numbers, FILE *to)
     fputs(shuf__distribution_text(numbers->distribution), to);
     if (numbers->method)
         fprintf(to, ", method %s", shuf__method_text(numbers->method));
-    if (shuf__distribution_parameters(numbers->distribution) != SHUF__NO_PARAMETERS)
+    if (shuf__distribution_has_mean(numbers->distribution))
         fprintf(to, ", mean %.15g", numbers->mean);
     if (numbers->distribution == SHUF_GAUSS)
         fprintf(to, ", std %.15g", numbers->std);
+    if (numbers->distribution == SHUF_INTEGERS)
+        fprintf(to, ", bound %" PRIu64, numbers->bound);
 }
 
 static void print_numbers_request(const shuf_numbers *numbers, FILE *to)
@@ -201,10 +203,12 @@ static void numbers_to_json(json_t *object, const shuf_numbers *numbers)
     shuf__json_text(object, "distribution", shuf__distribution_text(numbers->distribution));
     if (numbers->distribution == SHUF_GAUSS)
         shuf__json_text(object, "method", shuf__method_text(numbers->method));
-    if (shuf__distribution_parameters(numbers->distribution) != SHUF__NO_PARAMETERS)
+    if (shuf__distribution_has_mean(numbers->distribution))
         json_object_set_new(object, "mean", json_real(numbers->mean));
     if (numbers->distribution == SHUF_GAUSS)
         json_object_set_new(object, "std", json_real(numbers->std));
+    if (numbers->distribution == SHUF_INTEGERS)
+        shuf__json_decimal(object, "bound", numbers->bound);
     shuf__json_seed(object, numbers->key, numbers->seed);
     shuf__json_decimal(object, "stream", numbers->stream);
     shuf__json_integer(slice, "offset", numbers->offset);

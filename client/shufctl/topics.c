@@ -36,7 +36,7 @@ const struct shuf__topic shuf__topics[] = {
      "  bf16  bfloat16                    the upper half of an f32\n"
      "\n"
      "permute takes u32, u64 and i64; gauss f64, f32, f16 and bf16; uniform u32, u64, f64 and "
-     "f32;\nexponential f64 and f32; bernoulli u32 and u64.\n"
+     "f32;\nexponential f64 and f32; bernoulli and integers u32 and u64.\n"
      "NumPy's u8 and i8 have 8 bytes; elsewhere these names have 8 bits. So write u64 or <u8, and\n"
      "i64 or <i8.\n"
      "\n"

@@ -27,6 +27,7 @@ enum key {
     KEY_OFFSET,
     KEY_MEAN,
     KEY_STD,
+    KEY_BOUND,
     KEY_DTYPE,
     KEY_METHOD,
     KEY_SUMMARY,
@@ -94,6 +95,17 @@ static const struct argp_option bernoulli_table[] = {
     {0},
 };
 
+static const struct argp_option integers_table[] = {
+    {"bound", KEY_BOUND, "B", 0, "Compute integers from 0 to B - 1 (required)", 0},
+    COMMON_OPTIONS,
+    {"dtype", KEY_DTYPE, "u32|u64", 0,
+     "The type of the values (default u32, or u64 for a bound above 2^32)", 2},
+    {"mean", KEY_MEAN, "M", OPTION_HIDDEN, NULL, 2},
+    {"std", KEY_STD, "D", OPTION_HIDDEN, NULL, 2},
+    {"method", KEY_METHOD, "METHOD", OPTION_HIDDEN, NULL, 2},
+    {0},
+};
+
 #define NOTES                                                                                    \
     " Prints a summary, or writes the values with --out."                                        \
     "\vNumbers may be written 1000000, 1e6, 10M or 64Ki: see shufctl help units. The same "      \
@@ -113,6 +125,8 @@ static const struct draw_verb {
                           "Computes exponentially distributed random numbers." NOTES},
     [SHUF_BERNOULLI] = {bernoulli_table, 0.5, 0,
                         "Computes independent random bits, as words of 32 or 64 bits." NOTES},
+    [SHUF_INTEGERS] = {integers_table, 0, 0,
+                       "Computes integers below a bound, all equally likely." NOTES},
 };
 
 struct parse {
@@ -132,6 +146,8 @@ static uint64_t *stream_number(shuf_numbers *numbers, int key)
         return &numbers->stream;
     case KEY_OFFSET:
         return &numbers->offset;
+    case KEY_BOUND:
+        return &numbers->bound;
     default:
         return NULL;
     }
@@ -146,7 +162,7 @@ static void check_gauss(struct argp_state *state, int key, const shuf_numbers *n
 
 static void check_mean(struct argp_state *state, const shuf_numbers *numbers)
 {
-    if (numbers->distribution == SHUF_UNIFORM)
+    if (!shuf__distribution_has_mean(numbers->distribution))
         shuf__option_fail(state, EX_USAGE,
                           "--mean: uniform numbers have no mean; expected shufctl gauss or "
                           "shufctl exponential");
@@ -165,11 +181,12 @@ static void read_decimal(struct argp_state *state, int key, const char *text,
         shuf__option_fail(state, EX_USAGE, "%s", error.text);
 }
 
-static void check_draw_given(struct argp_state *state, unsigned given)
+static void check_draw_given(struct argp_state *state, const shuf_numbers *numbers, unsigned given)
 {
     const struct shuf__required required[] = {
         {given & BIT(KEY_COUNT), "--count 1e9"},
         {given & (BIT(KEY_SEED) | BIT(KEY_KEY)), "--seed 7"},
+        {numbers->distribution != SHUF_INTEGERS || given & BIT(KEY_BOUND), "--bound 1000"},
     };
     shuf__option_require(state, required, sizeof required / sizeof *required);
     shuf__check_seed_options(state, given & BIT(KEY_SEED), given & BIT(KEY_KEY));
@@ -187,7 +204,7 @@ static void finish_draw(struct argp_state *state, struct parse *parse)
 {
     struct shuf__output_options *options = parse->output;
     char message[256];
-    check_draw_given(state, parse->given);
+    check_draw_given(state, &parse->request->numbers, parse->given);
     shuf_status status = shuf_shape_of(parse->request, &options->shape, message, sizeof message);
     if (status != SHUF_OK)
         shuf__option_fail(state, shuf__exit_code(status), "%s", message);
@@ -221,7 +238,8 @@ static void refuse_foreign(struct argp_state *state, int key)
         shuf__option_fail(
             state, EX_USAGE,
             "%s: no such option; values of f64 and f32 are in [0, 1), those of u32 and u64 "
-            "have all bits random: scale them where you use them",
+            "have all bits random: scale them where you use them; for integers below a bound, "
+            "expected shufctl integers",
             shuf__option_name(uniform_table, key));
 }
 
@@ -238,8 +256,9 @@ static error_t parse_draw_option(int key, char *text, struct argp_state *state)
     parse->given |= BIT(key);
     refuse_foreign(state, key);
     uint64_t *number = stream_number(numbers, key);
+    const struct argp_option *options = verbs[numbers->distribution].options;
     if (number)
-        shuf__option_number(state, shuf__option_name(gauss_table, key), text, number);
+        shuf__option_number(state, shuf__option_name(options, key), text, number);
     else if (key == KEY_MEAN || key == KEY_STD)
         read_decimal(state, key, text, numbers, key == KEY_MEAN ? &numbers->mean : &numbers->std);
     else if (key == KEY_KEY)
@@ -262,7 +281,8 @@ void shuf__draw_options(int argc, char **argv, shuf_request *request,
         .children = children,
         .options = verb->options,
         .parser = parse_draw_option,
-        .args_doc = "--count N --seed S",
+        .args_doc = request->numbers.distribution == SHUF_INTEGERS ? "--count N --bound B --seed S"
+                                                                   : "--count N --seed S",
         .doc = verb->doc,
     };
     struct parse parse = {.request = request, .output = options};

@@ -90,6 +90,8 @@ static void print_numbers(const shuf_numbers *s)
         printf(", method %s", shuf__method_text(s->method));
     if (s->distribution == SHUF_GAUSS)
         printf(", mean %g, std %g", s->mean, s->std);
+    if (s->bound != 0)
+        printf(", bound %" PRIu64, s->bound);
     fputc('\n', stdout);
 }
 
@@ -183,6 +185,7 @@ static void add_numbers(json_t *object, const shuf_numbers *s)
     shuf__json_integer(object, "offset", s->offset);
     json_object_set_new(object, "mean", json_real(s->mean));
     json_object_set_new(object, "std", json_real(s->std));
+    shuf__json_decimal(object, "bound", s->bound);
 }
 
 static void add_ranks(json_t *object, const shuf_ranks *r)

@@ -22,14 +22,13 @@ bool shuf__summary_has(const struct shuf__cache_entry *entry,
            (!options->sums || summary->has_sums) && (!options->samples || summary->has_samples);
 }
 
-/* The mean, and 1 divided by the standard deviation, of uniform integers below 2^bits that are
- * multiplied by `unit`. */
-static struct shuf__measure uniform(int bits, double unit)
+/* The mean, and 1 divided by the standard deviation, of uniform integers below `values` that are
+ * multiplied by `unit`. A single value has no deviation. */
+static struct shuf__measure uniform(double values, double unit)
 {
-    const double values = ldexp(1, bits);
     return (struct shuf__measure){
         .centre = (values - 1) / 2 * unit,
-        .scale = sqrt(12 / (values * values - 1)) / unit,
+        .scale = values > 1 ? sqrt(12 / (values * values - 1)) / unit : 1,
     };
 }
 
@@ -46,19 +45,21 @@ struct shuf__measure shuf__measure_of(const struct shuf__request *request)
     const enum shuf__parameters parameters = shuf__distribution_parameters(s->distribution);
     if (parameters == SHUF__MEAN_AND_STD)
         return (struct shuf__measure){s->mean, 1 / s->std};
+    if (parameters == SHUF__BOUND)
+        return uniform((double)s->bound, 1);
     if (parameters == SHUF__MEAN)
         return (struct shuf__measure){s->mean, 1 / s->mean};
     if (parameters == SHUF__PROBABILITY)
         return words_of_bits(8 * (int)shuf__dtype_bytes((int)request->dtype), s->mean);
     switch (request->dtype) {
     case SHUF_U32:
-        return uniform(32, 1);
+        return uniform(0x1p32, 1);
     case SHUF_U64:
-        return uniform(64, 1);
+        return uniform(0x1p64, 1);
     case SHUF_F32:
-        return uniform(24, 0x1p-24);
+        return uniform(0x1p24, 0x1p-24);
     default:
-        return uniform(53, 0x1p-53);
+        return uniform(0x1p53, 0x1p-53);
     }
 }
 

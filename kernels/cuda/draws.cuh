@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The kernels of streams whose values come from single draws: uniform, Box and Muller's,
- * exponential and Bernoulli streams. A thread computes all values of a draw. If their address is a
- * multiple of their size, it stores them with one instruction.
+ * exponential, Bernoulli and integer streams. A thread computes all values of a draw. If their
+ * address is a multiple of their size, it stores them with one instruction.
  *
  * A stream has a struct for each of its types of values:
  *

@@ -27,7 +27,8 @@ cudaError_t stream_load();
     X(UNIFORM, uniform)         \
     X(BOX_MULLER, box_muller)   \
     X(EXPONENTIAL, exponential) \
-    X(BERNOULLI, bernoulli)
+    X(BERNOULLI, bernoulli)     \
+    X(INTEGERS, integers)
 
 #define SHUF__ROW(NAME, name)                                                                  \
     cudaError_t name##_async(const shuf__stream &s, shuf_dtype dtype, int sm_count, void *out, \

@@ -232,7 +232,8 @@ static inline void put_bf16(const shuf_gauss *g, const struct blocks *b, int p, 
 
 /* ---- Uniform ---- */
 
-static inline void draw(const shuf_stream *s, uint64_t index, uint32_t *out, size_t count)
+void SHUF__SIMD_NAME(shuf__uniform_words)(const shuf_stream *s, uint64_t index, uint32_t *out,
+                                          size_t count)
 {
     for (size_t i = 0; i < count; i += 4 * LANES) {
         const uint64_t at = index + i / 4;
@@ -280,7 +281,8 @@ static inline uint16_t value_bf16(const union shuf__source *source, const shuf_g
     return shuf_gauss_block_bf16(&source->gauss, b, p);
 }
 
-static inline void draw(const shuf_stream *s, uint64_t index, uint32_t *out, size_t count)
+void SHUF__SIMD_NAME(shuf__uniform_words)(const shuf_stream *s, uint64_t index, uint32_t *out,
+                                          size_t count)
 {
     for (size_t i = 0; i < count; i += 4) {
         const shuf_philox4x32 words = shuf_stream_words(s, index + i / 4, SHUF_UNIFORM_ROUNDS);
@@ -299,12 +301,14 @@ GAUSS(bf16, uint16_t)
  * first, so the same function serves 32 and 64 bits. */
 static void uniform_u32(const union shuf__source *source, uint64_t super, void *out)
 {
-    draw(&source->uniform, super * (SHUF__SUPER / 4), out, SHUF__SUPER);
+    SHUF__SIMD_NAME(shuf__uniform_words)
+    (&source->uniform, super * (SHUF__SUPER / 4), out, SHUF__SUPER);
 }
 
 static void uniform_u64(const union shuf__source *source, uint64_t super, void *out)
 {
-    draw(&source->uniform, super * (SHUF__SUPER / 2), out, 2 * SHUF__SUPER);
+    SHUF__SIMD_NAME(shuf__uniform_words)
+    (&source->uniform, super * (SHUF__SUPER / 2), out, 2 * SHUF__SUPER);
 }
 
 static void uniform_f32(const union shuf__source *source, uint64_t super, void *out)

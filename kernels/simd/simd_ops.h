@@ -18,6 +18,7 @@
 #include "shuf/distribution.h"
 #include "shuf/exponential.h"
 #include "shuf/gauss.h"
+#include "shuf/integers.h"
 #include "shuf/lcg.h"
 #include "shuf/philox24.h"
 #include "shuf/uniform.h"
@@ -39,14 +40,15 @@ union shuf__bijection {
 
 /* X(NAME, name, type, value): for each distribution, the type of its parameters, and their value
  * for a stream `s` (request.h) of the key `key`. Its loops are in a file ops_*.c. */
-#define SHUF__SOURCES(X)                                                                \
-    X(GAUSS, gauss, shuf_gauss, shuf_gauss_make_keyed(key, s->stream, s->mean, s->std)) \
-    X(UNIFORM, uniform, shuf_stream, shuf_uniform_make_keyed(key, s->stream))           \
-    X(BOX_MULLER, box_muller, shuf_box_muller,                                          \
-      shuf_box_muller_make_keyed(key, s->stream, s->mean, s->std))                      \
-    X(EXPONENTIAL, exponential, shuf_exponential,                                       \
-      shuf_exponential_make_keyed(key, s->stream, s->mean))                             \
-    X(BERNOULLI, bernoulli, shuf_bernoulli, shuf_bernoulli_make_keyed(key, s->stream, s->mean))
+#define SHUF__SOURCES(X)                                                                        \
+    X(GAUSS, gauss, shuf_gauss, shuf_gauss_make_keyed(key, s->stream, s->mean, s->std))         \
+    X(UNIFORM, uniform, shuf_stream, shuf_uniform_make_keyed(key, s->stream))                   \
+    X(BOX_MULLER, box_muller, shuf_box_muller,                                                  \
+      shuf_box_muller_make_keyed(key, s->stream, s->mean, s->std))                              \
+    X(EXPONENTIAL, exponential, shuf_exponential,                                               \
+      shuf_exponential_make_keyed(key, s->stream, s->mean))                                     \
+    X(BERNOULLI, bernoulli, shuf_bernoulli, shuf_bernoulli_make_keyed(key, s->stream, s->mean)) \
+    X(INTEGERS, integers, shuf_integers, shuf_integers_make_keyed(key, s->stream, s->bound))
 
 /* The parameters of a stream. */
 union shuf__source {
@@ -136,6 +138,10 @@ extern "C"
 #ifdef SHUF_SIMD
 /* Functions of ops_*.c for the table. */
 void SHUF__SIMD_NAME(shuf__exponential_keys)(const uint64_t *words, double *out, size_t count);
+/* Writes the words of draws of a uniform stream, from draw number `index` on. `count` is a multiple
+ * of 64, the words of a vector. */
+void SHUF__SIMD_NAME(shuf__uniform_words)(const shuf_stream *s, uint64_t index, uint32_t *out,
+                                          size_t count);
 shuf__draw *SHUF__SIMD_NAME(shuf__stream)(enum shuf__distribution distribution, shuf_dtype dtype);
 #define SHUF__ROW(NAME, name, type, value) \
     shuf__draw *SHUF__SIMD_NAME(shuf__##name)(shuf_dtype dtype);

@@ -19,6 +19,7 @@ VERBS = {
     "uniform": ["uniform", "--count", "1000", "--seed", "7", "--out", "out", "--format", "npy"],
     "exponential": ["exponential", "--count", "1000", "--seed", "7", *RAW],
     "bernoulli": ["bernoulli", "--count", "1000", "--seed", "7", *RAW],
+    "integers": ["integers", "--count", "1000", "--bound", "1000", "--seed", "7", *RAW],
     "summary": ["uniform", "--count", "1000", "--seed", "7", "--json"],
     "index": ["index", "--n", "1000", "--seed", "7", "--at", "1,5,999", "--out", "out", "--format", "text"],
     "chunks": ["permute", *CHUNKS, *RAW],

@@ -101,7 +101,7 @@ static void fill_stream(const struct shuf__request *request, uint64_t *out)
     const struct shuf__stream *s = &request->stream;
     for (uint64_t i = 0; i < s->count; i++) {
         const struct draw draw = {s->distribution, request->dtype, s->seed, s->stream,
-                                  s->offset + i,   s->mean,        s->std};
+                                  s->offset + i,   s->mean,        s->std,  s->bound};
         *out++ = draw_bits(&draw);
     }
 }
@@ -250,8 +250,10 @@ static void stream(struct fuzz_bytes *bytes)
     s->count = 1 + fuzz_number(bytes, VALUES - 1);
     s->offset = fuzz_number(bytes, SHUF__N_MAX - s->count);
     const bool is_plain = fuzz_u8(bytes) % 2;
-    draw_parameters(s->distribution, 1, &s->mean, &s->std);
-    if (!is_plain && shuf__distribution_parameters(s->distribution) != SHUF__NO_PARAMETERS)
+    draw_parameters(s->distribution, 1, &s->mean, &s->std, &s->bound);
+    if (!is_plain && s->bound != 0)
+        s->bound = fuzz_number(bytes, UINT64_MAX);
+    if (!is_plain && shuf__distribution_has_mean(s->distribution))
         s->mean = take_double(bytes);
     if (!is_plain && shuf__distribution_is_normal(s->distribution))
         s->std = take_double(bytes);

@@ -141,6 +141,11 @@ static void bernoulli(int argc, char **argv)
     draw(argc, argv, SHUF_BERNOULLI);
 }
 
+static void integers(int argc, char **argv)
+{
+    draw(argc, argv, SHUF_INTEGERS);
+}
+
 static struct shuf__index_options index_options;
 
 static void look_up(int argc, char **argv)
@@ -179,9 +184,15 @@ static void shuffle(int argc, char **argv)
 static const struct {
     const char *name;
     void (*run)(int argc, char **argv);
-} verbs[] = {{"permute", permute}, {"index", look_up},           {"gauss", gauss},
-             {"uniform", uniform}, {"exponential", exponential}, {"bernoulli", bernoulli},
-             {"mix", mix},         {"shuffle", shuffle}};
+} verbs[] = {{"permute", permute},
+             {"index", look_up},
+             {"gauss", gauss},
+             {"uniform", uniform},
+             {"exponential", exponential},
+             {"bernoulli", bernoulli},
+             {"integers", integers},
+             {"mix", mix},
+             {"shuffle", shuffle}};
 
 /* ---- The target ------------------------------------------------------------------ */
 

@@ -27,7 +27,7 @@ static void check_permutation(const struct shuf__permutation *p)
     fuzz_require(p->offset < p->n || p->count == 0);
 }
 
-static void check_stream(const struct shuf__stream *s)
+static void check_stream(const struct shuf__stream *s, shuf_dtype dtype)
 {
     fuzz_require(s->count >= 1 && s->count <= LIMIT && s->offset <= LIMIT - s->count);
     fuzz_require(isfinite(s->mean) && isfinite(s->std));
@@ -35,7 +35,9 @@ static void check_stream(const struct shuf__stream *s)
     fuzz_require(s->mean != 0 || !signbit(s->mean));
     const enum shuf__parameters parameters = shuf__distribution_parameters(s->distribution);
     fuzz_require(parameters == SHUF__MEAN_AND_STD ? s->std > 0 : s->std == 0);
-    fuzz_require(parameters != SHUF__NO_PARAMETERS || s->mean == 0);
+    fuzz_require(shuf__distribution_has_mean(s->distribution) || s->mean == 0);
+    fuzz_require((parameters == SHUF__BOUND) == (s->bound != 0));
+    fuzz_require(dtype != SHUF_U32 || s->bound <= UINT64_C(1) << 32);
     fuzz_require(parameters != SHUF__MEAN || s->mean > 0);
     fuzz_require(parameters != SHUF__PROBABILITY || (s->mean >= 0 && s->mean <= 1));
 }
@@ -92,7 +94,7 @@ static void check_request(const struct shuf__request *request)
     if (p)
         check_permutation(p);
     if (request->kind == SHUF__STREAM)
-        check_stream(&request->stream);
+        check_stream(&request->stream, request->dtype);
     if (request->kind == SHUF__EXCHANGE)
         check_plan(request);
     if (request->kind != SHUF__LOOK_UP)

@@ -77,6 +77,7 @@ REQUESTS = {
     "uniform": ask(STREAM, {1: 2, 7: 100, 10: 1}, {1: [2], 4: 1, 5: 1}),
     "exponential": ask(STREAM, {1: 4, 7: 100, 8: 2.5, 10: 5}, {1: [2], 7: 1}),
     "bernoulli": ask(STREAM, {1: 5, 7: 100, 8: 0.1, 10: 2}, {1: [2]}),
+    "integers": ask(STREAM, {1: 6, 7: 100, 10: 1, 11: 1000}, {1: [2]}),
     "buffer": ask(BUFFER, {1: 4096}, {1: [2]}),
     "buffer_with_sums": ask(BUFFER, {1: 4096}, {1: [2], 7: 1}),
     "write": {1: 9, WRITE: {1: 1, 2: 8, 3: b"values"}},
@@ -200,6 +201,7 @@ OPTIONS = {
     "gauss_outside": "gauss\n--count=1\n--seed=7\n--std=1e300",
     "uniform": "uniform\n--count=5\n--seed=1\n--stream\n9\n--offset=0x10\n--out=-",
     "exponential": "exponential\n--count=5\n--seed=1\n--mean=0.25\n--dtype=f32",
+    "integers": "integers\n--count=5\n--bound\n1e3\n--seed=1\n--dtype=u64\n--out=-",
     "bernoulli": "bernoulli\n--count=5\n--seed=1\n--probability=0.1\n--dtype\nu64\n--out=-",
     "mix": "mix\n--sizes\n8e9,2e6,5e5\n--weights=0.7,0.2,0.1\n--seed=7\n--count=20\n--stride=3",
     "mix_stages": "mix\n--sizes=9,5\n--seed=7\n--epochs\n3,0\n--chunk=2,0\n--window=2,0\n--stage=20:1/3,1e-2\n"

@@ -214,7 +214,7 @@ static uint64_t reference_stream_at(const struct shuf__request *request, uint64_
 {
     const struct shuf__stream *s = &request->stream;
     const struct draw draw = {s->distribution,   request->dtype, s->seed, s->stream,
-                              s->offset + index, s->mean,        s->std};
+                              s->offset + index, s->mean,        s->std,  s->bound};
     return draw_bits(&draw);
 }
 

@@ -8,6 +8,7 @@
 #include "shuf/box_muller.h"
 #include "shuf/exponential.h"
 #include "shuf/gauss.h"
+#include "shuf/integers.h"
 #include "shuf/uniform.h"
 
 #include <string.h>
@@ -78,6 +79,13 @@ static uint64_t bernoulli_bits(const struct draw *draw)
                                    : shuf_bernoulli_u32(&b, draw->index);
 }
 
+static uint64_t integers_bits(const struct draw *draw)
+{
+    const shuf_integers s = shuf_integers_make(draw->seed, draw->stream, draw->bound);
+    return draw->dtype == SHUF_U64 ? shuf_integers_u64(&s, draw->index)
+                                   : shuf_integers_u32(&s, draw->index);
+}
+
 uint64_t draw_bits(const struct draw *draw)
 {
     switch (draw->distribution) {
@@ -89,16 +97,22 @@ uint64_t draw_bits(const struct draw *draw)
         return exponential_bits(draw);
     case SHUF_DISTRIBUTION_BERNOULLI:
         return bernoulli_bits(draw);
+    case SHUF_DISTRIBUTION_INTEGERS:
+        return integers_bits(draw);
     default:
         return uniform_bits(draw);
     }
 }
 
-void draw_parameters(unsigned distribution, double mean, double *of_mean, double *of_std)
+void draw_parameters(unsigned distribution, double mean, double *of_mean, double *of_std,
+                     uint64_t *bound)
 {
     const enum shuf__parameters parameters = shuf__distribution_parameters(distribution);
-    *of_mean = parameters == SHUF__NO_PARAMETERS ? 0 : parameters == SHUF__PROBABILITY ? 0.3 : mean;
+    *of_mean = !shuf__distribution_has_mean(distribution) ? 0
+               : parameters == SHUF__PROBABILITY          ? 0.3
+                                                          : mean;
     *of_std = parameters == SHUF__MEAN_AND_STD;
+    *bound = parameters == SHUF__BOUND ? UINT64_C(3) << 30 : 0;
 }
 
 double draw_value(shuf_dtype dtype, uint64_t bits)

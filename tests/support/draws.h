@@ -15,6 +15,7 @@ struct draw {
     shuf_dtype dtype;
     uint64_t seed, stream, index;
     double mean, std;
+    uint64_t bound;
 };
 
 /* The bits of the value, extended with zeros to 64 bits. */
@@ -25,8 +26,10 @@ double draw_value(shuf_dtype dtype, uint64_t bits);
 
 unsigned draw_width(shuf_dtype dtype);
 
-/* Parameters that the distribution allows: a mean of `mean` or, of a Bernoulli stream, 0.3. */
-void draw_parameters(unsigned distribution, double mean, double *of_mean, double *of_std);
+/* Parameters that the distribution allows: a mean of `mean` or, of a Bernoulli stream, 0.3. A
+ * quarter of the words do not decide an integer of 32 bits below the bound. */
+void draw_parameters(unsigned distribution, double mean, double *of_mean, double *of_std,
+                     uint64_t *bound);
 
 /* 0 if there is no such name. */
 enum shuf__distribution draw_distribution(const char *name);

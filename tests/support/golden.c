@@ -84,11 +84,15 @@ bool golden_next_stream(FILE *table, struct golden_stream *row)
     const char *line = golden_line(table);
     if (!line)
         return false;
+    char mean[32] = "";
     bool good =
         sscanf(line,
-               "%15s %15s %" SCNx64 " %" SCNx64 " %lf %lf %" SCNu64 " %" SCNu64 " %" SCNx64 "%n",
-               row->distribution, row->dtype, &row->seed, &row->stream, &row->mean, &row->std,
+               "%15s %15s %" SCNx64 " %" SCNx64 " %31s %lf %" SCNu64 " %" SCNu64 " %" SCNx64 "%n",
+               row->distribution, row->dtype, &row->seed, &row->stream, mean, &row->std,
                &row->offset, &row->count, &row->fingerprint, &used) == 9;
+    const bool has_bound = strcmp(row->distribution, "integers") == 0;
+    row->mean = has_bound ? 0 : strtod(mean, NULL);
+    row->bound = has_bound ? strtoull(mean, NULL, 10) : 0;
     const char *p = line + used;
     for (row->shown = 0; good && *p != '\0'; row->shown++) {
         good = row->shown < GOLDEN_SHOWN &&

@@ -54,8 +54,9 @@ enum { GOLDEN_SHOWN = 8 };
 struct golden_stream {
     char distribution[16], dtype[16];
     uint64_t seed, stream, offset, count, fingerprint;
-    double mean, std;
-    unsigned shown; /* the number of values; they are the first ones */
+    double mean, std; /* 0 with a bound */
+    uint64_t bound;   /* of integers; else 0 */
+    unsigned shown;   /* the number of values; they are the first ones */
     uint64_t bits[GOLDEN_SHOWN];
 };
 

@@ -709,6 +709,23 @@ class Bernoulli:
         return self.word(i) if self.size == 32 else self.word(2 * i + 1) << 32 | self.word(2 * i)
 
 
+class Integers:
+    def __init__(self, seed, stream, bound, dtype):
+        self.key, self.bound, self.size = (seed, stream), bound, int(dtype[1:])
+
+    def word(self, i, attempt):
+        k0, k1, k2, k3 = (key_word(*self.key, 4, 72 + j) for j in range(4))
+        draw, number = divmod(i, 128 // self.size)
+        words = philox4x32((draw & M32, draw >> 32, k2 ^ attempt, k3), (k0, k1), 10)
+        return words[number] if self.size == 32 else words[2 * number + 1] << 32 | words[2 * number]
+
+    def bits(self, i):
+        for attempt in itertools.count():
+            value, rest = divmod(self.word(i, attempt) * self.bound, 2**self.size)
+            if rest >= 2**self.size % self.bound:
+                return value
+
+
 # ---- Weighted draws --------------------------------------------------------------
 
 
@@ -948,6 +965,12 @@ PARTS = [
 PARTS_OF_DRAWS = [(0, 1), (0, 70), (1021, 5), ((1 << 34) - 3, 7), ((1 << 40) + 12345, 9), ((1 << 62) - 5, 5)]
 
 
+BOUNDS = {
+    "u32": (1, 10, 1000003, 3 << 30, (1 << 31) + 1, 1 << 32),
+    "u64": (1, 10, 1000003, (1 << 32) + 1, 3 << 62, (1 << 63) + 1, M64),
+}
+
+
 def stream_row(law, dtype, key, normal, part, bits):
     values = [bits(i) for i in range(part[0], part[0] + part[1])]
     plain = sum(fingerprint_term(v, i) for i, v in enumerate(values)) & M64
@@ -957,8 +980,8 @@ def stream_row(law, dtype, key, normal, part, bits):
 
 def stream_table():
     yield NOTE + (
-        "# Streams. Columns: distribution (box-muller: the method of gauss), dtype, seed, stream, mean,\n"
-        "# std (0 1 for uniform; 0 if there is none), offset, count, the fingerprint of the bits of these values, and the\n"
+        "# Streams. Columns: distribution (box-muller: the method of gauss), dtype, seed, stream, mean (integers: the\n"
+        "# bound), std (0 1 for uniform; 0 if there is none), offset, count, the fingerprint of the bits of these values, and the\n"
         "# bits of the first 8."
     )
     for dtype in ("f64", "f32", "f16", "bf16"):
@@ -992,6 +1015,11 @@ def stream_table():
                     bits = make(*key, float(mean), dtype).bits
                     for part in PARTS_OF_DRAWS if law == "bernoulli" else PARTS:
                         yield stream_row(law, dtype, key, (mean, "0"), part, bits)
+    for dtype, bounds in BOUNDS.items():
+        for key in STREAMS:
+            for bound in bounds:
+                for part in PARTS:
+                    yield stream_row("integers", dtype, key, (bound, "0"), part, Integers(*key, bound, dtype).bits)
 
 
 NAMED_KEYS = ["000102030405060708090a0b0c0d0e0f", "b7e151628aed2a6abf7158809cf4f3c7"]
@@ -1006,7 +1034,8 @@ def named_key_table():
     yield NOTE + (
         "# Named keys. Columns: `permute`, key, algorithm, n, epoch, fingerprint of the whole permutation;\n"
         "# or `place`, key, n, epoch, then pairs of a position and its value by primefold;\n"
-        "# or `stream`, key, distribution, dtype, stream, mean, std, offset, count, fingerprint of the bits."
+        "# or `stream`, key, distribution, dtype, stream, mean (integers: the bound), std,\n"
+        "# offset, count, fingerprint of the bits."
     )
     for digits in NAMED_KEYS:
         key = key_of(digits)
@@ -1032,12 +1061,13 @@ def named_stream_rows(digits, key):
         sources.append(("uniform", dtype, lambda i, dtype=dtype: uniform_bits(key, 9, dtype, i)))
     sources += [("exponential", dtype, Exponential(key, 9, 3.0, dtype).bits) for dtype in ("f64", "f32")]
     sources += [("bernoulli", dtype, Bernoulli(key, 9, 0.1, dtype).bits) for dtype in ("u32", "u64")]
+    sources += [("integers", dtype, Integers(key, 9, 3 << 30, dtype).bits) for dtype in ("u32", "u64")]
     for law, dtype, bits in sources:
         for offset, count in ((0, 1100), ((1 << 40) + 12345, 70)):
             count = 70 if law == "bernoulli" else count
             values = [bits(i) for i in range(offset, offset + count)]
             plain = sum(fingerprint_term(v, i) for i, v in enumerate(values)) & M64
-            mean = {"exponential": "3", "bernoulli": "0.1"}.get(law, "0")
+            mean = {"exponential": "3", "bernoulli": "0.1", "integers": 3 << 30}.get(law, "0")
             std = "1" if law in ("gauss", "box-muller") else "0"
             yield f"stream {digits} {law} {dtype} 9 {mean} {std} {offset} {count} {plain:#018x}"
 

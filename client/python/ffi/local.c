@@ -123,7 +123,8 @@ int shufpy_cuda_index(uint64_t n, uint64_t seed, uint64_t epoch, bool inverse, i
 }
 
 static shuf_request numbers(int distribution, uint64_t seed, uint64_t stream, uint64_t offset,
-                            uint64_t count, double mean, double std, int dtype, int method)
+                            uint64_t count, double mean, double std, uint64_t bound, int dtype,
+                            int method)
 {
     return (shuf_request){SHUF_NUMBERS, .numbers = {.distribution = (shuf_distribution)distribution,
                                                     .seed = seed,
@@ -132,25 +133,26 @@ static shuf_request numbers(int distribution, uint64_t seed, uint64_t stream, ui
                                                     .count = count,
                                                     .mean = mean,
                                                     .std = std,
+                                                    .bound = bound,
                                                     .dtype = (shuf_dtype)dtype,
                                                     .method = (shuf_method)method}};
 }
 
 int shufpy_host_numbers(int distribution, uint64_t seed, uint64_t stream, uint64_t offset,
-                        uint64_t count, double mean, double std, int dtype, int method,
-                        unsigned threads, uintptr_t out, size_t bytes)
+                        uint64_t count, double mean, double std, uint64_t bound, int dtype,
+                        int method, unsigned threads, uintptr_t out, size_t bytes)
 {
     const shuf_request request =
-        numbers(distribution, seed, stream, offset, count, mean, std, dtype, method);
+        numbers(distribution, seed, stream, offset, count, mean, std, bound, dtype, method);
     return shufpy_host_fill(&request, threads, out, bytes);
 }
 
 int shufpy_cuda_numbers(int distribution, uint64_t seed, uint64_t stream, uint64_t offset,
-                        uint64_t count, double mean, double std, int dtype, int method,
-                        uintptr_t cuda_stream, uintptr_t out, size_t bytes)
+                        uint64_t count, double mean, double std, uint64_t bound, int dtype,
+                        int method, uintptr_t cuda_stream, uintptr_t out, size_t bytes)
 {
     const shuf_request request =
-        numbers(distribution, seed, stream, offset, count, mean, std, dtype, method);
+        numbers(distribution, seed, stream, offset, count, mean, std, bound, dtype, method);
     return shufpy_cuda_fill(&request, out, bytes, 0, 0, cuda_stream);
 }
 

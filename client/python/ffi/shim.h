@@ -104,11 +104,11 @@ int shufpy_host_index(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t chunk,
 int shufpy_cuda_index(uint64_t n, uint64_t seed, uint64_t epoch, bool inverse, int dtype,
                       uintptr_t stream, uintptr_t at, size_t count, uintptr_t out);
 int shufpy_host_numbers(int distribution, uint64_t seed, uint64_t stream, uint64_t offset,
-                        uint64_t count, double mean, double std, int dtype, int method,
-                        unsigned threads, uintptr_t out, size_t bytes);
+                        uint64_t count, double mean, double std, uint64_t bound, int dtype,
+                        int method, unsigned threads, uintptr_t out, size_t bytes);
 int shufpy_cuda_numbers(int distribution, uint64_t seed, uint64_t stream, uint64_t offset,
-                        uint64_t count, double mean, double std, int dtype, int method,
-                        uintptr_t cuda_stream, uintptr_t out, size_t bytes);
+                        uint64_t count, double mean, double std, uint64_t bound, int dtype,
+                        int method, uintptr_t cuda_stream, uintptr_t out, size_t bytes);
 
 /* Mixtures (shuf_mixture.h). Each array has an element for each source; `weights` has a row for
  * each stage. */

@@ -25,19 +25,21 @@ class Numbers(NamedTuple):
     dtype: str
     seed: int
     stream: int
-    mean: float
+    mean: float  # of integers, the bound
     std: float
     offset: int
     count: int
     fingerprint: str
     values: list
 
-    def draw(self, normal, uniform, exponential, bits, **place):
+    def draw(self, normal, uniform, exponential, bits, integers, **place):
         """The call of the row's function with its parameters and the place of its values."""
         if self.distribution == "uniform":
             return uniform(**place)
         if self.distribution in ("exponential", "bernoulli"):
             return (exponential if self.distribution == "exponential" else bits)(self.mean, **place)
+        if self.distribution == "integers":
+            return integers(self.mean, **place)
         method = "box-muller" if self.distribution == "box-muller" else "table"
         return normal(self.mean, self.std, method=method, **place)
 
@@ -55,8 +57,8 @@ def orders(most=2**62):
 
 
 def numbers():
-    return [Numbers(law, dtype, int(seed, 0), int(stream, 0), float(mean), float(std), int(offset), int(count), f,
-                    [int(bits, 16) for bits in values])
+    return [Numbers(law, dtype, int(seed, 0), int(stream, 0), int(mean) if law == "integers" else float(mean), float(std),
+                    int(offset), int(count), f, [int(bits, 16) for bits in values])
             for law, dtype, seed, stream, mean, std, offset, count, f, *values in _rows("streams.txt")]  # fmt: skip
 
 

@@ -389,11 +389,14 @@ def test_places_end_with_the_stream(client):
 TYPES = [("uniform", name) for name in (None, "f64", "f32", "u32", "u64")]
 TYPES += [(method, name) for method in ("table", "box-muller") for name in (None, "f64", "f32", "f16", "bf16")]
 TYPES += [("exponential", name) for name in (None, "f64", "f32")] + [("bits", name) for name in ("u32", "u64")]
+TYPES += [("integers", name) for name in ("u32", "u64")]
 
 
 def drawing(client, law):
     """The call of a client that draws numbers of a law."""
     is_normal = law in ("table", "box-muller")
+    if law == "integers":
+        return functools.partial(client.integers, 2**32)
     return functools.partial(client.normal, method=law) if is_normal else getattr(client, law)
 
 
@@ -403,7 +406,7 @@ def random_bits(method, dtype, number):
     if method == "table":
         return {number}
     wide = dtype in (None, "f64", "u64")
-    if method in ("uniform", "exponential", "bits"):
+    if method in ("uniform", "exponential", "bits", "integers"):
         return {2 * number, 2 * number + 1} if wide else {number}
     pair, side = divmod(number, 2)
     return {(2 * pair, side), (2 * pair + 1, side)} if wide else {(pair, side)}
@@ -438,9 +441,9 @@ def test_all_pairs_of_types_of_a_stream_differ(client, first):
         stream, found = shufd.Stream(11), []
         for method, dtype in (first, second):
             values = drawing(client, method)(size=1000, generator=stream, dtype=dtype)
-            if method in ("uniform", "bits"):
-                whole = values.dtype.kind == "u"
-                found.append(values >> (values.itemsize * 8 - 24) if whole else np.floor(np.ldexp(values, 24)))
+            if method in ("uniform", "bits", "integers"):
+                bits = 32 if method == "integers" else values.itemsize * 8
+                found.append(values >> (bits - 24) if values.dtype.kind == "u" else np.floor(np.ldexp(values, 24)))
             else:
                 found.append(np.rint(values.astype("f8") * 2**20))
         # By chance a millionth of a million pairs of normal numbers; 500 of them were equal in one draw.
@@ -971,7 +974,7 @@ def test_names_of_other_libraries_are_explained():
     with pytest.raises(AttributeError, match="^module 'shufd' has no attribute 'x'$"):
         shufd.x
     for name, end in {
-        "integers": "; did you mean numpy.random.Generator(shufd.BitGenerator(seed)).integers?",
+        "randint": "; did you mean shufd.integers?",
         "choice": "; did you mean numpy.random.Generator(shufd.BitGenerator(seed)).choice?",
         "DistributedSampler": "; did you mean shufd.torch.DistributedSampler?",
     }.items():

@@ -53,7 +53,7 @@ def test_golden_orders(algorithm):
 def test_golden_numbers():
     for row in golden.numbers():
         place = {"size": row.count, "seed": row.seed, "stream": row.stream, "offset": row.offset, "dtype": row.dtype}
-        values = row.draw(local.normal, local.uniform, local.exponential, local.bits, **place)
+        values = row.draw(local.normal, local.uniform, local.exponential, local.bits, local.integers, **place)
         assert bits(values)[:8].tolist() == row.values and local.fingerprint(values) == row.fingerprint, row
 
 
@@ -107,6 +107,8 @@ def test_permute_is_that_of_the_daemon(client, n, seed, epoch, view, dtype, algo
         st.tuples(st.just("uniform"), st.sampled_from(["f64", "f32", "u32", "u64"]), st.just(0.0), st.just(1.0), st.none()),
         st.tuples(st.just("exponential"), st.sampled_from(["f64", "f32"]), st.floats(0.001, 99), st.none(), st.none()),
         st.tuples(st.just("bits"), st.sampled_from(["u32", "u64"]), st.floats(0, 1), st.none(), st.none()),
+        st.tuples(st.just("integers"), st.just("u32"), st.integers(1, 2**32), st.none(), st.none()),
+        st.tuples(st.just("integers"), st.just("u64"), st.integers(1, 2**64 - 1), st.none(), st.none()),
     ),
 )  # fmt: skip
 def test_numbers_are_those_of_the_daemon(client, size, seed, stream, offset, law):
@@ -147,6 +149,20 @@ def test_bits_of_a_larger_probability_include_those_of_a_smaller_one():
     assert (smaller & ~larger == 0).all() and (larger & ~smaller).any()
 
 
+@pytest.mark.parametrize("bound", [1, 2, 10, 1000, 2**31 + 1, 3 << 30, 2**32, 2**32 + 1, 3 << 62, 2**64 - 1])
+def test_integers_are_equally_likely(bound):
+    """By chance, chi squared of 9 degrees of freedom exceeds 60 once in 10^9 runs; the seeds are fixed."""
+    values = local.integers(bound, 10**5, seed=11)
+    assert values.dtype == ("u4" if bound <= 2**32 else "u8") and int(values.max()) < bound
+    for dtype in ("u32", "u64") if bound <= 2**32 else ("u64",):
+        values = local.integers(bound, 10**5, seed=11, dtype=dtype).astype("u8")
+        parts = min(bound, 10)
+        edges = [-(-bound * part // parts) for part in range(parts + 1)]  # part of the values is below edges[part]
+        counts = np.array([((values >= low) & (values <= high - 1)).sum() for low, high in zip(edges, edges[1:])])
+        expected = np.array([(high - low) / bound for low, high in zip(edges, edges[1:])]) * len(values)
+        assert ((counts - expected) ** 2 / expected).sum() < 60, (bound, dtype, counts)
+
+
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (1,), (1000,), (300, 7), (20, 0), (5, 70_000)])
 @pytest.mark.parametrize("dtype", ["u1", "<i8", ">f4", "S5"])
@@ -182,6 +198,8 @@ def test_a_generator_gives_the_numbers_of_the_daemon(client):
         same(local.exponential(3, 5, generator=one, dtype=dtype), client.exponential(3, 5, generator=other, dtype=dtype))
     for dtype in ("u32", "u64", None):
         same(local.bits(0.3, 5, generator=one, dtype=dtype), client.bits(0.3, 5, generator=other, dtype=dtype))
+        for bound in (1, 10**9):
+            same(local.integers(bound, 5, generator=one, dtype=dtype), client.integers(bound, 5, generator=other, dtype=dtype))
     assert one.draw == other.draw
     with pytest.raises(shufd.Invalid, match=r"^out: shape \(2,\): expected \(3,\)"):
         local.normal(size=3, generator=one, out=np.empty(2))
@@ -347,6 +365,12 @@ ROWS = np.array([(1, 2), (3, 4), (5, 6)], [("x", "i4"), ("y", "i4")])
         (lambda: local.bits(1.5, 3, seed=7), "p 1.5: expected a probability, 0 to 1"),
         (lambda: local.bits(float("nan"), 3, seed=7), "p nan: expected a probability, 0 to 1"),
         (lambda: local.bits(0.5, 3, seed=7, dtype="i64"), "dtype: 'i64': expected one of u32, u64"),
+        (lambda: local.integers(0, 3, seed=7), r"bound 0: expected 1 to 2\^32 with dtype u32"),
+        (lambda: local.integers(0, 3, seed=7, dtype="u64"), r"bound 0: expected 1 to 2\^64 - 1 with dtype u64"),
+        (lambda: local.integers(2**32 + 1, 3, seed=7, dtype="u32"), r"bound 4294967297: expected 1 to 2\^32 with dtype u32"),
+        (lambda: local.integers(2**64, 3, seed=7), r"bound: 18446744073709551616: expected 0 to 2\^64 - 1"),
+        (lambda: local.integers(9.5, 3, seed=7), "bound: 9.5: expected an integer"),
+        (lambda: local.integers(9, 3, seed=7, dtype="i64"), "dtype: 'i64': expected one of u32, u64"),
         (lambda: local.shuffle(np.arange(4), 7, out=np.arange(4, dtype="u8")), "out: type uint64: expected int64"),
         (lambda: local.shuffle(np.array(4), 7), r"array: shape \(\), type int64: expected at least one dimension"),
         (lambda: local.index([3, 10], 10, 7), r"positions\[1\] 10: expected less than n = 10"),

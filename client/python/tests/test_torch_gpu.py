@@ -54,11 +54,13 @@ def test_numbers(size, dtype):
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
-def test_bits(size, dtype):
+def test_bits_and_integers(size, dtype):
     for p, offset in itertools.product((0.0, 0.1, 0.5, 1.0), (0, 3, 2**40)):
         place = {"seed": 7, "stream": 5, "offset": offset}
         on_gpu, on_cpu = torch.empty(size, dtype=dtype, device="cuda"), torch.empty(size, dtype=dtype)
         same(shuftorch.bits_(on_gpu, p, **place), shuftorch.bits_(on_cpu, p, **place))
+        bound = 1 + int(p * (3 << 29 if dtype is torch.int32 else 3 << 61))
+        same(shuftorch.integers_(on_gpu, bound, **place), shuftorch.integers_(on_cpu, bound, **place))
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (1,), (1000,), (300, 7), (70_000, 3), (5, 70_000), (3, 1 << 20)])

@@ -68,7 +68,9 @@ def test_golden_numbers():
             continue
         tensor = torch.empty(row.count, dtype=types[row.dtype])
         place = {"seed": row.seed, "stream": row.stream, "offset": row.offset}
-        calls = (shuftorch.normal_, shuftorch.uniform_, of_mean, shuftorch.bits_)
+        if row.distribution == "integers" and row.mean > 2 ** (8 * tensor.element_size() - 1):
+            continue
+        calls = (shuftorch.normal_, shuftorch.uniform_, of_mean, shuftorch.bits_, shuftorch.integers_)
         row.draw(*(functools.partial(call, tensor) for call in calls), **place)
         first = bits(tensor[:8]).astype(np.int64).tolist()
         assert [value % 2 ** (8 * tensor.element_size()) for value in first] == row.values, row
@@ -294,6 +296,12 @@ def test_inference_mode():
         (lambda: shuftorch.exponential_(torch.empty(3).half(), seed=7), "dtype: torch.float16: expected one of float64, float32"),
         (lambda: shuftorch.bits_(torch.empty(3, dtype=torch.int32), 1.5, seed=7), "p: 1.5: expected 0 to 1"),
         (lambda: shuftorch.bits_(torch.empty(3), 0.5, seed=7), "dtype: torch.float32: expected one of "),
+        (lambda: shuftorch.integers_(torch.empty(3), 9, seed=7), "dtype: torch.float32: expected one of "),
+        (lambda: shuftorch.integers_(torch.empty(3).int(), 0, seed=7), r"bound 0: expected 1 to 2\^32"),
+        (lambda: shuftorch.integers_(torch.empty(3).int(), 2**31 + 1, seed=7), r"bound: 2147483649: expected 1 to 2\^31 with dtype torch.int32"),
+        (lambda: shuftorch.integers_(torch.empty(3).long(), 2**63 + 1, seed=7), r"bound: 9223372036854775809: expected 1 to 2\^63"),
+        (lambda: shuftorch.integers_(torch.empty(3).long(), -1, seed=7), "bound: -1: expected 0 to"),
+        (lambda: shuftorch.integers_(torch.empty(3).long(), 1.5, seed=7), "bound: 1.5: expected an integer"),
         (lambda: shuftorch.uniform_(torch.empty(3), 2, 1, seed=7), "high: 1.0: expected at least low = 2.0"),
         (lambda: shuftorch.uniform_(torch.empty(3), 0, 1e39, seed=7), "high: 1e.39: expected a finite number"),
         (lambda: shuftorch.shuffle(torch.tensor(1), seed=7), r"tensor: shape \(\): expected at least one dimension"),
@@ -361,8 +369,8 @@ def numbers_of(calls, draw):
 @settings(max_examples=60, deadline=None)
 @given(
     calls=st.lists(
-        st.tuples(st.sampled_from(["normal", "uniform", "exponential", "bits"]), st.integers(0, 9), st.sampled_from([*UNIFORMS]),
-                  st.sampled_from(["table", "box-muller"])), max_size=8,
+        st.tuples(st.sampled_from(["normal", "uniform", "exponential", "bits", "integers"]), st.integers(0, 9),
+                  st.sampled_from([*UNIFORMS]), st.sampled_from(["table", "box-muller"])), max_size=8,
     ),
     seed=SEEDS, stream=NUMBERS,
 )  # fmt: skip
@@ -375,11 +383,12 @@ def test_a_generator_gives_the_numbers_of_a_stream(calls, seed, stream):
         elif name == "exponential":
             expected = local.exponential(0.5, size, generator=place, dtype=UNIFORMS[dtype])
             same(generator.exponential_(torch.empty(size, dtype=dtype), 2.0), expected)
-        elif name == "bits":
+        elif name in ("bits", "integers"):
             of = torch.int32 if dtype is torch.float32 else torch.int64
-            words = generator.bits_(torch.empty(size, dtype=of), 0.3).numpy()
-            assert (words.view("u4" if of is torch.int32 else "u8") == local.bits(
-                0.3, size, generator=place, dtype="u32" if of is torch.int32 else "u64"
+            parameter = 0.3 if name == "bits" else 2**31
+            words = getattr(generator, f"{name}_")(torch.empty(size, dtype=of), parameter).numpy()
+            assert (words.view("u4" if of is torch.int32 else "u8") == getattr(local, name)(
+                parameter, size, generator=place, dtype="u32" if of is torch.int32 else "u64"
             )).all()  # fmt: skip
         else:
             expected = local.uniform(-1.0, 2.0, size, generator=place, dtype=UNIFORMS[dtype])

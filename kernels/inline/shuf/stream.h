@@ -30,6 +30,7 @@ enum {
     SHUF_STREAM_SAMPLE = 6,
     SHUF_STREAM_EXPONENTIAL = 7,
     SHUF_STREAM_BERNOULLI = 8,
+    SHUF_STREAM_INTEGERS = 9,
 };
 
 SHUF_FUNCTION shuf_stream shuf_stream_make(shuf_key key, uint64_t stream, uint64_t block)

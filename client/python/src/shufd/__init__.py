@@ -11,7 +11,7 @@
     permute, prefetch               permutations, and slices and shards of them
     index, inverse_index            values at single positions, and positions of values
     shuffle, unshuffle              arrays in the order of a permutation, and back
-    normal, uniform, exponential, bits
+    normal, uniform, exponential, bits, integers
                                     random numbers
     Stream, BitGenerator            places in random streams, for these and for numpy.random.Generator
     connect, serve, default_client  a Client of the running daemon, of a private one, and of these functions
@@ -181,6 +181,12 @@ def bits(p: float = 0.5, size: Any = None, **options: Any) -> Any:
     return default_client().bits(p, size, **options)
 
 
+@documented_by(Client.integers)
+def integers(bound: int, size: Any = None, **options: Any) -> Any:
+    """As Client.integers(), with default_client()."""
+    return default_client().integers(bound, size, **options)
+
+
 __all__ = [
     "BitGenerator",
     "Busy",
@@ -207,6 +213,7 @@ __all__ = [
     "default_client",
     "exponential",
     "index",
+    "integers",
     "inverse_index",
     "local",
     "normal",
@@ -235,13 +242,13 @@ _OTHERS = {
     "choice": f"{_GENERATOR}.choice",
     "gauss": "shufd.normal",
     "global_shuffle": "shufd.torch.global_shuffle",
-    "integers": f"{_GENERATOR}.integers",
+    "integers_": "shufd.torch.integers_",
     "lookup": "shufd.index",
     "normal_": "shufd.torch.normal_",
     "permutation": "shufd.permute",
     "permuted": "shufd.shuffle",
     "rand": "shufd.uniform",
-    "randint": f"{_GENERATOR}.integers",
+    "randint": "shufd.integers",
     "randn": "shufd.normal",
     "random_shuffle": "shufd.ray.random_shuffle",
     "randperm": "shufd.permute",

@@ -87,7 +87,7 @@ class Draws(Calls):
     ) -> Any:
         """Uniform random numbers in [low, high), or with dtype "u32" or "u64" all integers of the type.
 
-        For integers of a range, use numpy.random.Generator(shufd.BitGenerator(seed)).integers(low, high).
+        For integers below a bound, use integers().
 
         low, high finite numbers, low <= high, whose difference is finite too. The result is low + u (high - low), with
                   `low`, `high` and the difference rounded to the type. A value of the rounded `high` or more becomes
@@ -169,10 +169,39 @@ class Draws(Calls):
             "bits", size, seed, key, stream, offset, generator, number, device, progress, {"mean": "p"}, mean=mean
         )
 
+    @advise_arguments
+    def integers(
+        self,
+        bound: int,
+        size: Size = None,
+        *,
+        seed: int | None = None,
+        key: str | None = None,
+        stream: int = 0,
+        offset: int = 0,
+        generator: Stream | None = None,
+        dtype: Any = None,
+        device: Any = None,
+        progress: bool | None = None,
+    ) -> Any:
+        """Random integers from 0 to bound - 1, all exactly equally likely.
+
+        bound     1 to 2^32 with dtype "u32", to 2^64 - 1 with "u64"
+        dtype     "u32" or "u64"; by default "u32", or "u64" for a bound above 2^32
+
+        The other arguments and the result are those of normal(). Integers of two bounds or types from the same seed,
+        stream and offset share random bits; a Stream as the generator avoids this.
+        """
+        bound = _arguments.u64("bound", bound)
+        number = _dtype.number_of(dtype, _request.LAWS["integers"].types) or _request.type_of_bound(bound)
+        return self._draw(
+            "integers", size, seed, key, stream, offset, generator, number, device, progress, {}, bound=bound
+        )
+
     def _draw(
         self, law: str, size: Size, seed: int | None, key: str | None, stream: int,
         offset: int, generator: Stream | None, dtype: int, device: Any, progress: bool | None,
-        names: dict[str, str] = _NORMAL_NAMES, **parameters: float,
+        names: dict[str, str] = _NORMAL_NAMES, **parameters: Any,
     ) -> Any:
         shape, device = _arguments.shape(size), gpu_of(device)
         if (seed is None) + (key is None) + (generator is None) != 2:
@@ -189,7 +218,7 @@ class Draws(Calls):
 
     def _values(
         self, law: str, shape: tuple[int, ...], seed: int | None, key: str | None, stream: int, offset: int, dtype: int,
-        device: Any, progress: bool | None, names: dict[str, str], parameters: dict[str, float],
+        device: Any, progress: bool | None, names: dict[str, str], parameters: dict[str, Any],
     ) -> Any:
         count = math.prod(shape)
         drawn = 1 if count == 0 and device is None else count  # the daemon checks the other arguments

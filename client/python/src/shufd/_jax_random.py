@@ -91,7 +91,7 @@ class _Form(NamedTuple):
             status = lib.shufpy_host_fill(self.request(*place), 1, out.ctypes.data, out.nbytes)
         else:
             status = lib.shufpy_host_numbers(
-                self.source[0], *place, self.size, self.mean, self.std, self.dtype, self.source[1], 1, out.ctypes.data,
+                self.source[0], *place, self.size, self.mean, self.std, 0, self.dtype, self.source[1], 1, out.ctypes.data,
                 out.nbytes,
             )  # fmt: skip
         check(status)

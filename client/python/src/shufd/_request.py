@@ -38,6 +38,7 @@ LAWS = {  # a normal law has the name of its method
     "box-muller": Law(lib.SHUF_GAUSS, 1, _FLOATS, "normal"),
     "exponential": Law(lib.SHUF_EXPONENTIAL, 0, ("f64", "f32"), "exponential"),
     "bits": Law(lib.SHUF_BERNOULLI, 0, ("u32", "u64"), "bits"),
+    "integers": Law(lib.SHUF_INTEGERS, 0, ("u32", "u64"), "integers"),
 }
 METHODS = tuple(name for name, law in LAWS.items() if law.function == "normal")
 
@@ -206,6 +207,7 @@ def numbers(
     dtype: int,
     mean: float = 0.0,
     std: float = 0.0,
+    bound: int = 0,
 ) -> Any:
     """A shuf_request for numbers of a law. `dtype` is a number of shuf_dtype.h."""
     request = _new(lib.SHUF_NUMBERS)
@@ -214,9 +216,14 @@ def numbers(
     _set_seed(fields, seed, key)
     fields.stream = u64("stream", stream)
     fields.offset, fields.count = u64("offset", offset), u64("size", count)
-    fields.mean, fields.std = mean, std
+    fields.mean, fields.std, fields.bound = mean, std, bound
     fields.dtype = dtype
     return request
+
+
+def type_of_bound(bound: int) -> int:
+    """The number of the type of integers below a bound, if the caller gives none."""
+    return _dtype.NUMBERS["u32" if bound <= 2**32 else "u64"]
 
 
 def records(

@@ -31,7 +31,9 @@ UNIFORMS = {of: NORMALS[of] for of in (torch.float64, torch.float32)}
 WORDS = {of: _TYPES[of] for of in _TYPES if _TYPES[of] <= NUMBERS["u64"]} | {
     torch.int32: NUMBERS["u32"], torch.int64: NUMBERS["u64"],
 }  # fmt: skip
-TYPES = {"uniform": UNIFORMS, "table": NORMALS, "box-muller": NORMALS, "exponential": UNIFORMS, "bits": WORDS}  # of a law
+TYPES = {  # of a law
+    "uniform": UNIFORMS, "table": NORMALS, "box-muller": NORMALS, "exponential": UNIFORMS, "bits": WORDS, "integers": WORDS,
+}  # fmt: skip
 
 _MANY = 65_536  # values; fewer are computed by the calling thread alone
 _ALIGNMENT = 16  # bytes, of CUDA memory
@@ -225,30 +227,34 @@ def shuffle(out: Any, rows: Any, seed: Any, epoch: Any, inverse: bool, algorithm
 # ---- Random numbers ------------------------------------------------------------------------------
 
 
-def numbers(out: Any, law: str, first: float, second: float, seed: Any, stream: Any, offset: Any) -> None:
+def numbers(
+    out: Any, law: str, first: float, second: float, seed: Any, stream: Any, offset: Any, bound: int = 0
+) -> None:
     """Writes the numbers offset, offset + 1, ... of a stream to a tensor. `law` is the method of a normal law with the
     mean `first` and the standard deviation `second`, "uniform" for the interval [first, second), "exponential" with the
-    rate `first`, or "bits" with the probability `first`."""
+    rate `first`, "bits" with the probability `first`, or "integers" below `bound`."""
     seed, stream = _place_of(seed, stream, "stream")
     if not _fits(out):
         values = _fresh(out)
-        numbers(values, law, first, second, seed, stream, offset)
+        numbers(values, law, first, second, seed, stream, offset, bound)
         out.copy_(values)
         return
     count, dtype = out.numel(), TYPES[law][out.dtype]
     distribution, method = _request.LAWS[law][:2]
     mean, std = _moments(law, first, second)
+    if law == "integers":
+        _check_bound(bound, out.dtype)
     to = interval(first, second, out.dtype) if law == "uniform" and (first != 0.0 or second != 1.0) else None
     if count == 0:
-        _request.bytes_of(_request.numbers(law, seed, None, stream, offset, 1, dtype, mean, std))
+        _request.bytes_of(_request.numbers(law, seed, None, stream, offset, 1, dtype, mean, std, bound))
     elif out.is_cpu:
         check(lib.shufpy_host_numbers(
-            distribution, seed, stream, offset, count, mean, std, dtype, method,
+            distribution, seed, stream, offset, count, mean, std, bound, dtype, method,
             1 if count < _MANY else _threads(), out.data_ptr(), count * out.element_size(),
         ))  # fmt: skip
     elif out.is_cuda:
         check(lib.shufpy_cuda_numbers(
-            distribution, seed, stream, offset, count, mean, std, dtype, method, _stream(out.get_device()),
+            distribution, seed, stream, offset, count, mean, std, bound, dtype, method, _stream(out.get_device()),
             out.data_ptr(), count * out.element_size(),
         ))  # fmt: skip
     else:
@@ -262,6 +268,13 @@ def _moments(law: str, first: float, second: float) -> tuple[float, float]:
     if law == "uniform":
         return 0.0, 0.0
     return (1.0 / first if law == "exponential" else first), second
+
+
+def _check_bound(bound: int, kind: Any) -> None:
+    """Fails with Invalid if a signed type does not hold all integers below a bound."""
+    bits = {torch.int32: 31, torch.int64: 63}.get(kind)
+    if bits is not None and bound > 2**bits:
+        raise Invalid(f"bound: {bound}: expected 1 to 2^{bits} with dtype {kind}")
 
 
 @functools.lru_cache(maxsize=256)
@@ -279,13 +292,14 @@ def _scale(values: Any, to: Any) -> None:
     values.mul_(to.width).add_(to.low).clamp_(max=to.last)
 
 
-def check_numbers(law: str, first: float, second: float, kind: Any) -> None:
+def check_numbers(law: str, first: float, second: float, kind: Any, bound: int) -> None:
     """Checks a law for a type of torch as numbers() does, without a tensor."""
     if law == "uniform":
         interval(first, second, kind)
     else:
         mean, std = _moments(law, first, second)
-        _request.bytes_of(_request.numbers(law, 0, None, 0, 0, 1, TYPES[law][kind], mean, std))
+        _check_bound(bound, kind)
+        _request.bytes_of(_request.numbers(law, 0, None, 0, 0, 1, TYPES[law][kind], mean, std, bound))
 
 
 def check_law(law: str, first: float, second: float) -> None:
@@ -296,7 +310,7 @@ def check_law(law: str, first: float, second: float) -> None:
     elif law == "bits":
         if not 0.0 <= first <= 1.0:
             raise Invalid(f"p: {first}: expected 0 to 1")
-    elif law != "uniform" and (second == 0.0 or not math.isfinite(first + second)):
+    elif law not in ("uniform", "integers") and (second == 0.0 or not math.isfinite(first + second)):
         raise Invalid(f"mean: {first}, std: {second}: expected finite numbers, and a std of 2^-100 to 2^100")
 
 

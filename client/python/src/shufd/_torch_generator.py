@@ -15,12 +15,13 @@ from . import _torch_fill as fill
 from ._arguments import integer, shown, u64
 from ._errors import Invalid
 from ._torch_ops import is_exported, is_traced
-from ._torch_random import bits_, exponential_, normal_, randperm, uniform_
+from ._torch_random import bits_, exponential_, integers_, normal_, randperm, uniform_
 from .random import Stream, kind_of
 
 _ORDERS = ("randperm", 1)  # the kind of permutations; each uses a draw
 _KINDS = {  # numbers of a draw
-    "": (1,), "uniform": (2, 4), "table": (2,), "box-muller": (2, 4), "exponential": (2, 4), "bits": (2, 4), "randperm": (1,),
+    "": (1,), "uniform": (2, 4), "table": (2,), "box-muller": (2, 4), "exponential": (2, 4), "bits": (2, 4),
+    "integers": (2, 4), "randperm": (1,),
 }  # fmt: skip
 
 _FIELDS = ("seed", "stream", "draw", "used", "method", "numbers_of_draw", "spawned")
@@ -129,6 +130,16 @@ class Generator:
         place = self._place
         return place._take(_kind_of("bits", tensor), tensor.numel(), lambda offset: bits_(
             tensor, p, seed=place.seed, stream=place.stream, offset=offset
+        ))  # fmt: skip
+
+    @_opaque_to_compile
+    def integers_(self, tensor: torch.Tensor, bound: int) -> torch.Tensor:
+        """Fills a tensor with the next integers below a bound, and returns it. Arguments and errors: as
+        shufd.torch.integers_()."""
+        _refuse_capture()
+        place = self._place
+        return place._take(_kind_of("integers", tensor), tensor.numel(), lambda offset: integers_(
+            tensor, bound, seed=place.seed, stream=place.stream, offset=offset
         ))  # fmt: skip
 
     def randn(self, *size: Any, dtype: torch.dtype | None = None, device: Any = None) -> torch.Tensor:

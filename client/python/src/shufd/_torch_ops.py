@@ -38,7 +38,9 @@ def _check_order(out: Any, n: int, seed: int, epoch: int, offset: int, count: in
     _check(out.dim() == 1 and out.shape[0] == count, out, f"shape ({count},)")
 
 
-def _check_numbers(out: Any, law: str, first: float, second: float, seed: int, stream: int, offset: int) -> None:
+def _check_numbers(
+    out: Any, law: str, first: float, second: float, seed: int, stream: int, offset: int, bound: int = 0
+) -> None:
     _torch_fill.check_type(law, out.dtype)
 
 
@@ -61,9 +63,11 @@ def _order(out: Any, n: int, seed: int, epoch: int, offset: int, count: int, str
     _torch_fill.order(out, n, seed % _2_64, epoch % _2_64, offset, stride, algorithm)
 
 
-def _numbers(out: Any, law: str, first: float, second: float, seed: int, stream: int, offset: int) -> None:
+def _numbers(
+    out: Any, law: str, first: float, second: float, seed: int, stream: int, offset: int, bound: int = 0
+) -> None:
     _torch_fill.check_law(law, first, second)
-    _torch_fill.numbers(out, law, first, second, seed % _2_64, stream % _2_64, u64("offset", offset))
+    _torch_fill.numbers(out, law, first, second, seed % _2_64, stream % _2_64, u64("offset", offset), bound % _2_64)
 
 
 def _shuffle(out: Any, rows: Any, seed: int, epoch: int, inverse: bool, algorithm: str) -> None:
@@ -80,8 +84,8 @@ _OPERATORS = (  # the schema, the check, the work
         "str algorithm) -> ()", _check_order, _order,
     ),
     (
-        "numbers(Tensor(a!) out, str law, float first, float second, SymInt seed, SymInt stream, SymInt offset) -> ()",
-        _check_numbers, _numbers,
+        "numbers(Tensor(a!) out, str law, float first, float second, SymInt seed, SymInt stream, SymInt offset, "
+        "SymInt bound=0) -> ()", _check_numbers, _numbers,
     ),
     (
         "shuffle(Tensor(a!) out, Tensor rows, SymInt seed, SymInt epoch, bool inverse, str algorithm) -> ()",

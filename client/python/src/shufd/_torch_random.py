@@ -354,13 +354,26 @@ def bits_(tensor: torch.Tensor, p: float = 0.5, *, seed: int, stream: int = 0, o
     return _draw(tensor, "bits", ("p", ""), p, 0.0, seed, stream, offset)
 
 
+def integers_(tensor: torch.Tensor, bound: int, *, seed: int, stream: int = 0, offset: int = 0) -> torch.Tensor:
+    """Fills a tensor with random integers from 0 to bound - 1, all exactly equally likely, as tensor.random_(bound), and
+    returns it. The integers are those of shufd.integers().
+
+    tensor    of int32 or int64, or uint32 or uint64
+    bound     1 to 2^31, 2^63, 2^32 or 2^64 - 1, in the order of these types
+    The other arguments and the errors are those of normal_(). Integers of two bounds, or of types of 32 and 64 bits, from the
+    same seed, stream and offset share random bits.
+    """
+    return _draw(tensor, "integers", ("", ""), 0.0, 0.0, seed, stream, offset, bound)
+
+
 def _number(name: str, value: Any) -> float:
     return value if type(value) is float else real(name, value)
 
 
 def _draw(
-    tensor: Any, law: str, names: tuple[str, str], first: Any, second: Any, seed: Any, stream: Any, offset: Any
-) -> Any:
+    tensor: Any, law: str, names: tuple[str, str], first: Any, second: Any, seed: Any, stream: Any, offset: Any,
+    bound: Any = 0,
+) -> Any:  # fmt: skip
     dispatches, allowed = must_dispatch(), fill.TYPES[law]
     compiles = dispatches and is_compiling()
     if not compiles:  # else the operator checks the law
@@ -376,12 +389,16 @@ def _draw(
     is_followed = not compiles and _is_followed(tensor, "tensor")
     if not compiles and (type(offset) is not int or not 0 <= offset <= _MOST):
         offset = u64("offset", offset)
+    if not compiles and (type(bound) is not int or not 0 <= bound < 2**64):
+        bound = u64("bound", bound)
     if dispatches or not is_plain(tensor):
         if not compiles:
-            fill.check_numbers(law, first, second, tensor.dtype)
-        ops.numbers(tensor, law, first, second, signed("seed", seed), signed("stream", stream), offset)
+            fill.check_numbers(law, first, second, tensor.dtype, bound)
+        ops.numbers(
+            tensor, law, first, second, signed("seed", seed), signed("stream", stream), offset, signed("bound", bound)
+        )
         return tensor
-    fill.numbers(tensor, law, first, second, seed, stream, offset)
+    fill.numbers(tensor, law, first, second, seed, stream, offset, bound)
     if is_followed:
         _changed(tensor)
     return tensor

@@ -9,7 +9,7 @@ those that `shufd.permute()` and its neighbours return.
                              indices drawn by weights, with and without replacement
     index, inverse_index     values at single positions, and positions of values
     shuffle, unshuffle       arrays in the order of a permutation, and back
-    normal, uniform, exponential, bits
+    normal, uniform, exponential, bits, integers
                              random numbers
     fingerprint              64 bits that tell two results apart
 
@@ -52,7 +52,7 @@ from .random import Stream, check_generator, kind_of
 
 __all__ = [
     "Mixture", "Order", "Permutation", "Places", "Subset", "Weighted", "bits", "exponential", "fingerprint", "index",
-    "inverse_index", "normal",
+    "integers", "inverse_index", "normal",
     "permute", "shuffle", "tempered", "uniform", "unshuffle", "weighted_sample",
 ]  # fmt: skip
 __dir__ = dir_of(__all__)
@@ -429,9 +429,32 @@ def bits(
         raise renamed(error, mean="p", count="size") from None
 
 
+@advise_arguments
+def integers(
+    bound: int,
+    size: Any = None,
+    *,
+    seed: int | None = None,
+    stream: int = 0,
+    offset: int = 0,
+    generator: Stream | None = None,
+    dtype: Any = None,
+    out: Any = None,
+    threads: int = 1,
+) -> Any:
+    """Random integers from 0 to bound - 1, all exactly equally likely. The arguments are those of Client.integers(), and
+    `out` and `threads` of the module; `dtype` is by default that of `out`, and `size` that of `out`."""
+    bound, types = _arguments.u64("bound", bound), _request.LAWS["integers"].types
+    number = _out.number_of(dtype, out, None, types) or _request.type_of_bound(bound)
+    try:
+        return _draw("integers", size, seed, stream, offset, generator, number, out, threads, bound=bound)
+    except Invalid as error:
+        raise renamed(error, count="size") from None
+
+
 def _draw(
     law: str, size: Any, seed: int | None, stream: int, offset: int, generator: Stream | None, dtype: int,
-    out: Any, threads: int, to: _interval.Interval | None = None, **parameters: float,
+    out: Any, threads: int, to: _interval.Interval | None = None, **parameters: Any,
 ) -> Any:  # fmt: skip
     if (seed is None) == (generator is None):
         raise Invalid(f"seed: {seed}, generator: {_arguments.shown(generator)}: expected one of the two")

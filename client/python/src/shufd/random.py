@@ -44,10 +44,10 @@ def kind_of(law: str, dtype: int) -> tuple[str, int]:
 
 
 class Stream:
-    """A place in a random stream, for the argument `generator` of normal(), uniform(), exponential() and bits(). These
-    calls move the place behind the numbers that they return. Calls of one function and method continue in a draw if a
-    draw has equally many numbers of their types: parts of any sizes are together the same numbers of a type, and with
-    the method "table" of all types. Any other call begins with the next draw.
+    """A place in a random stream, for the argument `generator` of normal() and its neighbours. These calls move the
+    place behind the numbers that they return. Calls of one function and method continue in a draw if a draw has equally
+    many numbers of their types: parts of any sizes are together the same numbers of a type, and with the method "table" of
+    all types. Any other call begins with the next draw.
 
     seed, stream  0 to 2^64 - 1
     draw          number of the next draw, 0 to 2^60

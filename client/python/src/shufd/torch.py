@@ -3,7 +3,7 @@
 records of all ranks together.
 
     randperm, shuffle, index       permutations in this process, with the same bits on the CPU and any GPU
-    normal_, uniform_, exponential_, bits_
+    normal_, uniform_, exponential_, bits_, integers_
                                    random numbers, likewise
     Generator                      a place in a random stream, for many of these
     DistributedSampler, RandomSampler, BatchSampler
@@ -54,15 +54,15 @@ from ._shuf import ffi, lib
 from ._torch_batches import BatchSampler
 from ._torch_generator import Generator
 from ._torch_mixture import MixtureDataset
-from ._torch_random import bits_, exponential_, index, normal_, randperm, shuffle, uniform_
+from ._torch_random import bits_, exponential_, index, integers_, normal_, randperm, shuffle, uniform_
 from ._torch_weighted import WeightTable, weighted_sample
 from ._weighted import Weighted
 from .random import ReplacementGenerator
 
 __all__ = [
     "BatchSampler", "DistributedSampler", "Generator", "MixtureDataset", "RandomSampler", "WeightTable",
-    "WeightedRandomSampler", "bits_", "exponential_", "global_shuffle", "index", "normal_", "randperm", "shuffle",
-    "uniform_", "weighted_sample",
+    "WeightedRandomSampler", "bits_", "exponential_", "global_shuffle", "index", "integers_", "normal_", "randperm",
+    "shuffle", "uniform_", "weighted_sample",
 ]  # fmt: skip
 __dir__ = dir_of(__all__)
 BatchSampler.__module__ = __name__

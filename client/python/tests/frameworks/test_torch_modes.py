@@ -28,11 +28,12 @@ def step(rows, epoch):
     bits = shuftorch.normal_(torch.empty(3, 4, dtype=torch.bfloat16), seed=7, method="box-muller")
     gaps = shuftorch.exponential_(torch.empty(10), 3.0, seed=7, stream=epoch)
     words = shuftorch.bits_(torch.empty(10, dtype=torch.int32), 0.3, seed=7, offset=epoch)
+    picks = shuftorch.integers_(torch.empty(10, dtype=torch.int64), 1000 + epoch, seed=7, stream=epoch)
     shuffled = shuftorch.shuffle(rows, seed=7, epoch=epoch)
     back = shuftorch.shuffle(shuffled, seed=7, epoch=epoch, inverse=True, out=torch.empty_like(rows))
     values = shuftorch.index(order, 100, seed=7, epoch=epoch)
     tail = shuftorch.randperm(100, seed=7, offset=90, out=torch.empty(10, dtype=torch.int64))
-    return order, noise * 1, mask, bits, gaps, words, shuffled, back + 1, values, tail
+    return order, noise * 1, mask, bits, gaps, words, picks, shuffled, back + 1, values, tail
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -189,7 +190,7 @@ def test_make_fx_records_the_calls():
     graph = make_fx(lambda rows: step(rows, 3))(rows)
     for value, expected in zip(graph(rows), step(rows, 3)):
         assert torch.equal(value, expected)
-    assert graph.code.count("torch.ops.shufd.") == 10
+    assert graph.code.count("torch.ops.shufd.") == 11
 
 
 def test_autocast_and_subclasses():
@@ -213,6 +214,7 @@ def test_the_default_device():
     [
         ("order", (torch.empty(5, dtype=torch.int64), 10, 7, 3, 2, 5, 1, "primefold")),
         ("numbers", (torch.empty(5), "table", 0.0, 1.0, 7, 0, 0)),
+        ("numbers", (torch.empty(5, dtype=torch.int64), "integers", 0.0, 0.0, 7, 0, 0, 10)),
         ("shuffle", (torch.empty(5), torch.ones(5), 7, 3, False, "lcg")),
         ("look_up", (torch.empty(5, dtype=torch.int64), torch.arange(5), 10, 7, 3, True)),
     ],
@@ -229,6 +231,8 @@ def test_operators_pass_the_checks_of_torch(operator, arguments):
         ("order", (longs(10), 5, 7, 3, 0, 10, 1, "lcg"), "count: 10: expected 0 to 5"),
         ("numbers", (torch.empty(5).half(), "uniform", 0.0, 1.0, 7, 0, 0), "dtype: torch.float16: expected one of"),
         ("numbers", (torch.empty(5), "zig", 0.0, 1.0, 7, 0, 0), "law: 'zig': expected one of"),
+        ("numbers", (torch.empty(5).int(), "integers", 0.0, 0.0, 7, 0, 0, 2**31 + 1), r"bound: 2147483649: expected 1 to 2\^31"),
+        ("numbers", (torch.empty(5).int(), "table", 0.0, 1.0, 7, 0, 0, 5), "dtype: torch.int32: expected one of"),
         ("shuffle", (torch.empty(4), torch.ones(5), 7, 3, False, "lcg"), r"out: torch.float32, shape \(4,\), cpu: expected"),
         ("shuffle", (torch.empty(5).half(), torch.ones(5), 7, 3, False, "lcg"), "out: torch.float16, shape"),
         ("look_up", (longs(4), torch.arange(5), 10, 7, 3, True), r"out: torch.int64, shape \(4,\), cpu: expected"),
