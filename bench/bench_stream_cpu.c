@@ -45,6 +45,8 @@ static const struct kind {
     KIND(EXPONENTIAL, F64, "exponential f64", 8),
     KIND(EXPONENTIAL, F32, "exponential f32", 4),
     KIND(BERNOULLI, U32, "bernoulli u32", 4),
+    KIND(INTEGERS, U32, "integers u32", 4),
+    KIND(INTEGERS, U64, "integers u64", 8),
 #undef KIND
 };
 

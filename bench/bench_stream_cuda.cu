@@ -45,12 +45,14 @@ constexpr Kind kinds[] = {
     {SHUF_DISTRIBUTION_UNIFORM, SHUF_F64, "uniform f64", 8},
     {SHUF_DISTRIBUTION_UNIFORM, SHUF_U64, "uniform u64", 8},
     {SHUF_DISTRIBUTION_EXPONENTIAL, SHUF_F64, "exponential f64", 8},
+    {SHUF_DISTRIBUTION_INTEGERS, SHUF_U64, "integers u64", 8},
     {SHUF_DISTRIBUTION_GAUSS, SHUF_F32, "gauss f32", 4},
     {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_F32, "box-muller f32", 4},
     {SHUF_DISTRIBUTION_UNIFORM, SHUF_F32, "uniform f32", 4},
     {SHUF_DISTRIBUTION_UNIFORM, SHUF_U32, "uniform u32", 4},
     {SHUF_DISTRIBUTION_EXPONENTIAL, SHUF_F32, "exponential f32", 4},
     {SHUF_DISTRIBUTION_BERNOULLI, SHUF_U32, "bernoulli u32", 4},
+    {SHUF_DISTRIBUTION_INTEGERS, SHUF_U32, "integers u32", 4},
     {SHUF_DISTRIBUTION_GAUSS, SHUF_F16, "gauss f16", 2},
     {SHUF_DISTRIBUTION_GAUSS, SHUF_BF16, "gauss bf16", 2},
     {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_F16, "box-muller f16", 2},
@@ -182,8 +184,8 @@ struct Bench {
         for (const uint64_t n : sizes) {
             stored(n);
             not_stored(kinds[0], n);
-            not_stored(kinds[5], n);
-            not_stored(kinds[12], n);
+            not_stored(kinds[6], n);
+            not_stored(kinds[14], n);
             for (const bool dynamic : {false, true})
                 if (peers)
                     curand(n, dynamic);

@@ -47,7 +47,7 @@ static inline struct shuf__computation timed_shuffle(enum shuf_algorithm algorit
 }
 
 /* Values 0 to count - 1 of stream 0: normal ones of mean 0 and standard deviation 1, exponential
- * ones of mean 1, and bits that are 1 with probability 0.1. */
+ * ones of mean 1, bits that are 1 with probability 0.1, and integers below 1000003. */
 static inline struct shuf__computation timed_stream(enum shuf__distribution distribution,
                                                     shuf_dtype dtype, uint64_t seed, uint64_t count)
 {
@@ -61,6 +61,7 @@ static inline struct shuf__computation timed_stream(enum shuf__distribution dist
                                       : parameters == SHUF__PROBABILITY ? 0.1
                                                                         : 0;
     computation.request.stream.std = parameters == SHUF__MEAN_AND_STD;
+    computation.request.stream.bound = parameters == SHUF__BOUND ? 1000003 : 0;
     computation.request.stream.seed = seed;
     computation.request.stream.count = count;
     return computation;

@@ -267,6 +267,8 @@ static void good_generators_pass(void **state)
     }
     expect_pass("uniform", SHUF_F64, 50);
     expect_pass("uniform", SHUF_F32, 50);
+    expect_pass("integers", SHUF_F64, 50);
+    expect_pass("integers", SHUF_F32, 50);
 }
 
 static const struct shuf__finding *find_finding(const struct shuf__findings *all,

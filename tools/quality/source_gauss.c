@@ -6,6 +6,7 @@
 
 #include "shuf/box_muller.h"
 #include "shuf/gauss.h"
+#include "shuf/integers.h"
 #include "shuf/uniform.h"
 
 static double value_of(const shuf_gauss *g, const shuf_gauss_block *block, unsigned position,
@@ -51,6 +52,18 @@ static void fill_uniform(uint64_t seed, uint64_t stream, shuf_dtype dtype, uint6
     }
 }
 
+/* Integers below 3 * 2^30 or 3 * 2^62, for which a quarter of the words do not decide. A third of
+ * each is a word of 30 or 62 bits, all equally likely. */
+static void fill_integers(uint64_t seed, uint64_t stream, shuf_dtype dtype, uint64_t first,
+                          size_t count, double *value)
+{
+    const bool wide = dtype == SHUF_F64;
+    const shuf_integers s = shuf_integers_make(seed, stream, UINT64_C(3) << (wide ? 62 : 30));
+    for (size_t i = 0; i < count; i++)
+        value[i] = wide ? shuf_uniform_f64_of(shuf_integers_u64(&s, first + i) / 3 << 2)
+                        : shuf_uniform_f32_of(shuf_integers_u32(&s, first + i) / 3 << 2);
+}
+
 static double narrowed(const shuf_box_muller *b, shuf_dtype dtype, float z)
 {
     return dtype == SHUF_F32 ? (double)z
@@ -86,3 +99,6 @@ const struct shuf__stream_generator shuf__stream_box_muller = {
     "box-muller", "normal: shufd's stream by Box and Muller's method", false, fill_box_muller};
 const struct shuf__stream_generator shuf__stream_uniform = {
     "uniform", "uniform: the uniform stream of shufd", true, fill_uniform};
+const struct shuf__stream_generator shuf__stream_integers = {
+    "integers", "uniform: shufd's integers below 3 * 2^30 or 3 * 2^62, divided by 3", true,
+    fill_integers};

@@ -88,7 +88,7 @@ struct shuf__stream_generator {
 /* Ends with NULL. */
 extern const struct shuf__stream_generator *const shuf__stream_generators[];
 extern const struct shuf__stream_generator shuf__stream_gauss, shuf__stream_box_muller,
-    shuf__stream_uniform, shuf__stream_broken_gauss;
+    shuf__stream_uniform, shuf__stream_integers, shuf__stream_broken_gauss;
 
 const struct shuf__stream_generator *shuf__stream_generator_find(const char *name);
 

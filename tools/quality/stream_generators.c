@@ -146,17 +146,10 @@ static const struct shuf__stream_generator mixed_box_muller = {
     "mixed-box-muller", "not random: f64 and f32 share words", false, fill_mixed_box_muller};
 
 const struct shuf__stream_generator *const shuf__stream_generators[] = {
-    &shuf__stream_gauss,
-    &shuf__stream_box_muller,
-    &shuf__stream_uniform,
-    &generator_polar,
-    &shuf__stream_broken_gauss,
-    &generator_icdf_table,
-    &generator_box_muller_32,
-    &generator_irwin_hall,
-    &mixed_uniform,
-    &mixed_box_muller,
-    NULL,
+    &shuf__stream_gauss,    &shuf__stream_box_muller, &shuf__stream_uniform,
+    &shuf__stream_integers, &generator_polar,         &shuf__stream_broken_gauss,
+    &generator_icdf_table,  &generator_box_muller_32, &generator_irwin_hall,
+    &mixed_uniform,         &mixed_box_muller,        NULL,
 };
 
 const struct shuf__stream_generator *shuf__stream_generator_find(const char *name)
