@@ -11,8 +11,13 @@ The records lie in chunks of S neighbours, sorted by 100 classes. For each order
     apart         how far neighbours of a chunk are apart in the order, in parts of n (1/3 if all places are equally likely)
     entropy       bits in the classes of a batch of 256 records, on average; log2(100) = 6.64 at most
     classes       different classes in a batch of 256 records, on average
+
+Peers, where they are installed: the shuffles of MosaicML Streaming in blocks of 64 and 256 chunks, as StreamingDataset reads
+them on one machine without workers; WebDataset's pipeline of shards and records in random order.
 """
 import argparse
+import importlib.util
+import random
 
 import numpy as np
 
@@ -50,8 +55,43 @@ def entropy(labels):
     return float(np.mean(bits))
 
 
+def of_mosaicml(n, chunk, algorithm, block):
+    from streaming.base.partition import get_partitions
+    from streaming.base.shuffle import algos, get_shuffle
+
+    if algorithm not in algos:
+        raise LookupError(f"mosaicml-streaming has only {', '.join(algos)}")
+    nodes = 64 if algorithm == "py1s" else 1  # "canonical nodes" for one machine; it reads from all of them in turn
+    places = get_partitions("relaxed", n, nodes, 1, 1, 1, BATCH).reshape(-1)
+    return get_shuffle(algorithm, np.full(n // chunk, chunk), nodes, 7, 0, block)[places[places >= 0]]
+
+
+def of_webdataset(n, chunk, size):
+    import webdataset
+
+    def records(shards):
+        for shard in shards:
+            yield from range(shard * chunk, (shard + 1) * chunk)
+
+    shards, rng = n // chunk, random.Random(7)
+    stages = lambda: iter(range(shards)), webdataset.shuffle(shards, rng=rng), records, webdataset.shuffle(size, rng=rng)
+    return np.fromiter(webdataset.DataPipeline(*stages), np.int64, n)
+
+
+def rows_of_peers(n, chunk):
+    """(row, package, its order)"""
+    yield "MosaicML py1s", "streaming", lambda: of_mosaicml(n, chunk, "py1s", 0)
+    for algorithm in ("py1b", "py1br", "py1e"):
+        for window in (64, 256):
+            name = f"MosaicML {algorithm}, blocks of {window} chunks"
+            yield name, "streaming", lambda a=algorithm, w=window: of_mosaicml(n, chunk, a, w * chunk)
+    for size in (1_000, 10_000, 100_000):
+        yield f"WebDataset, shuffle({size})", "webdataset", lambda s=size: of_webdataset(n, chunk, s)
+
+
 def row(name, order, chunk):
     n = len(order)
+    assert (np.bincount(order, minlength=n) == 1).all(), name
     chunks, labels = order // chunk, order * CLASSES // n
     begins = np.random.default_rng(11).integers(n - AHEAD + 1, size=300)
     ahead = np.mean([len(np.unique(chunks[i : i + AHEAD])) for i in begins])
@@ -81,6 +121,13 @@ def main():
         order = shufd.local.permute(n, 7, chunk=chunk, window=window).astype(np.int64)
         row(f"shufd, windows of {window} chunk{'s' * (window > 1)}", order, chunk)
     row("shufd, uniform", shufd.local.permute(n, 7).astype(np.int64), chunk)
+    for name, package, order_of in rows_of_peers(n, chunk):
+        try:
+            if not importlib.util.find_spec(package):
+                raise LookupError("not installed")
+            row(name, order_of(), chunk)
+        except LookupError as error:
+            print(f"{name:44} {error}")
 
 
 if __name__ == "__main__":
