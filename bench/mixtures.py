@@ -7,7 +7,8 @@
 Each row is a process of its own, on one thread: seconds until the first place, seconds until the place in the middle as
 after a resume, places a second read from there in order, and the growth of its private memory. A peer whose figure would
 take more than a minute is measured with fewer positions, and says so. Peers: the blending index of Megatron (its
-helpers_cpp in PYTHONPATH), grain.MapDataset.mix, torchdata.nodes.MultiNodeWeightedSampler.
+helpers_cpp in PYTHONPATH), grain.MapDataset.mix, torchdata.nodes.MultiNodeWeightedSampler, a StreamingDataset of MosaicML with a
+Stream for each source, from files that are written before.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -112,12 +114,47 @@ class Torchdata:
             next(self.node)
 
 
+class MosaicML:
+    """One epoch of all positions, from sources of a thousandth of their sizes, which it repeats. It also reads the records."""
+
+    @staticmethod
+    def prepare(options):
+        import streaming
+
+        for i, size in enumerate(sizes_of(options)):
+            with streaming.MDSWriter(out=f"{options.directory}/{i}", columns={"x": "int"}) as writer:
+                for record in range(size // 1000):
+                    writer.write({"x": record})
+
+    def __init__(self, options):
+        import streaming
+
+        streams = [
+            streaming.Stream(local=f"{options.directory}/{i}", proportion=weight) for i, weight in enumerate(weights_of(options))
+        ]
+        streaming.base.util.clean_stale_shared_memory()
+        self.dataset = streaming.StreamingDataset(
+            streams=streams, epoch_size=options.positions, shuffle=True, shuffle_seed=7, batch_size=BATCH
+        )
+
+    def seek(self, position):
+        state = {"epoch": 0, "sample_in_epoch": position, "num_canonical_nodes": 1, "shuffle_seed": 7}
+        self.dataset.load_state_dict(state)
+        self.records = iter(self.dataset)
+        return next(self.records)
+
+    def read(self, count):
+        for _ in range(count):
+            next(self.records)
+
+
 # The package, the class, the positions that it is measured with, and the places that are read.
 WAYS = {
     "shufd.local.Mixture": ("shufd", Shufd, None, 1 << 24),
     "Megatron's blending index": ("helpers_cpp", Megatron, None, 1 << 24),
     "grain.MapDataset.mix": ("grain", Grain, None, 1 << 14),
     "torchdata MultiNodeWeightedSampler": ("torchdata", Torchdata, 2_000_000, 1 << 14),
+    "MosaicML StreamingDataset": ("streaming", MosaicML, 20_000_000, 1 << 14),
 }
 
 
@@ -141,29 +178,39 @@ def measure(name, options):
             "private_bytes": private_bytes() - before}  # fmt: skip
 
 
+def show(name, options):
+    package, make, *_ = WAYS[name]
+    if not importlib.util.find_spec(package):
+        print(f"{name:36}{'not installed':>14}")
+        return
+    if hasattr(make, "prepare"):
+        make.prepare(options)
+    command = [sys.executable, __file__, *sys.argv[1:], "--way", name, "--directory", options.directory]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        print(f"{name:36}failed: {done.stderr.strip().splitlines()[-1]}")
+        return
+    row = json.loads(done.stdout.splitlines()[-1])
+    print(f"{name:36}{row['positions']:>14,}{row['first_s'] * 1e3:>9.2f} ms{row['resume_s'] * 1e3:>9.2f} ms"
+          f"{row['places_a_second'] / 1e6:>10.3f} M{row['private_bytes'] / 2**20:>8.1f} MiB", flush=True)  # fmt: skip
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     number = lambda text: int(float(text))  # noqa: E731
     parser.add_argument("--positions", type=number, default=10**9)
     parser.add_argument("--sources", type=int, default=64)
     parser.add_argument("--way", help=argparse.SUPPRESS)
+    parser.add_argument("--directory", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.way:
         print(json.dumps(measure(options.way, options)))
         return
     print(f"{options.sources} sources, {options.positions:,} positions\n")
     print(f"{'':36}{'positions':>14}{'first':>12}{'resume':>12}{'places/s':>12}{'private':>12}")
-    for name, (package, *_) in WAYS.items():
-        if not importlib.util.find_spec(package):
-            print(f"{name:36}{'not installed':>14}")
-            continue
-        done = subprocess.run([sys.executable, __file__, *sys.argv[1:], "--way", name], capture_output=True, text=True)
-        if done.returncode:
-            print(f"{name:36}failed: {done.stderr.strip().splitlines()[-1]}")
-            continue
-        row = json.loads(done.stdout.splitlines()[-1])
-        print(f"{name:36}{row['positions']:>14,}{row['first_s'] * 1e3:>9.2f} ms{row['resume_s'] * 1e3:>9.2f} ms"
-              f"{row['places_a_second'] / 1e6:>10.3f} M{row['private_bytes'] / 2**20:>8.1f} MiB", flush=True)  # fmt: skip
+    with tempfile.TemporaryDirectory() as options.directory:
+        for name in WAYS:
+            show(name, options)
 
 
 if __name__ == "__main__":
