@@ -16,9 +16,8 @@ PACKAGE = pathlib.Path(__file__).resolve().parent.parent
 DOCS = PACKAGE.parent.parent / "docs"
 DOCUMENTS = {DOCS / "python.md": 68, DOCS / "orders.md": 13, DOCS / "cluster.md": 10, PACKAGE / "README.md": 2, DOCS.parent / "README.md": 2}
 OF_TORCH = (DOCS / "python.md", DOCS / "orders.md", DOCS.parent / "README.md")
-LOADERS = {"Hugging Face datasets": "datasets", "Grain": "grain", "JAX": "jax",
-           "MosaicML Streaming": "streaming", "WebDataset": "webdataset"}  # fmt: skip
-FRAMEWORKS = {"Accelerate", "Lightning", "Ray Data", "Transformers"}  # the tests in frameworks/ run them
+LOADERS = {"Grain": "grain", "JAX": "jax", "MosaicML Streaming": "streaming", "WebDataset": "webdataset"}
+FRAMEWORKS = {"Accelerate", "Hugging Face datasets", "Lightning", "Ray Data", "Transformers"}  # the tests in frameworks/ run them
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(DOCS.parent)))
