@@ -154,7 +154,7 @@ WAYS = {
     "Megatron's blending index": ("helpers_cpp", Megatron, None, 1 << 24),
     "grain.MapDataset.mix": ("grain", Grain, None, 1 << 14),
     "torchdata MultiNodeWeightedSampler": ("torchdata", Torchdata, 2_000_000, 1 << 14),
-    "MosaicML StreamingDataset": ("streaming", MosaicML, 20_000_000, 1 << 14),
+    "MosaicML StreamingDataset": ("streaming", MosaicML, 100_000_000, 1 << 14),
 }
 
 
