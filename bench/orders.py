@@ -55,12 +55,16 @@ def entropy(labels):
     return float(np.mean(bits))
 
 
+class Absent(Exception):
+    pass
+
+
 def of_mosaicml(n, chunk, algorithm, block):
     from streaming.base.partition import get_partitions
     from streaming.base.shuffle import algos, get_shuffle
 
     if algorithm not in algos:
-        raise LookupError(f"mosaicml-streaming has only {', '.join(algos)}")
+        raise Absent(f"mosaicml-streaming has only {', '.join(algos)}")
     nodes = 64 if algorithm == "py1s" else 1  # "canonical nodes" for one machine; it reads from all of them in turn
     places = get_partitions("relaxed", n, nodes, 1, 1, 1, BATCH).reshape(-1)
     return get_shuffle(algorithm, np.full(n // chunk, chunk), nodes, 7, 0, block)[places[places >= 0]]
@@ -124,9 +128,9 @@ def main():
     for name, package, order_of in rows_of_peers(n, chunk):
         try:
             if not importlib.util.find_spec(package):
-                raise LookupError("not installed")
+                raise Absent("not installed")
             row(name, order_of(), chunk)
-        except LookupError as error:
+        except Absent as error:
             print(f"{name:44} {error}")
 
 
