@@ -1019,6 +1019,15 @@ class Reduced(Batches):
         return type(self), (self.sampler, self.name)
 
 
+@pytest.mark.parametrize("kind", [int, np.int64, torch.tensor])
+def test_a_state_before_a_dropped_rest(kind):
+    sampler = shufd.torch.DistributedSampler(range(10), 1, 0, seed=7)
+    batches = shufd.torch.BatchSampler(sampler, 4, True)
+    batches.load_state_dict({**sampler.state_dict(), "position": kind(8)})
+    expected = shufd.local.permute(10, 7, 1).tolist()
+    assert list(batches) == [expected[:4], expected[4:8]]
+
+
 @pytest.mark.parametrize("of", [Batches, Reduced])
 def test_subclasses_of_batches_resume(client, of):
     """Also copies, and those of another process."""

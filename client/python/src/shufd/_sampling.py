@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 import gc
 import itertools
+import operator
 import warnings
 import weakref
 from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Sized, cast
@@ -353,11 +354,11 @@ class Resumable:
 
     def _rounded(self, state: Any, least: int = 1) -> Any:
         """A state with fewer than `least` indices left, which make no batch, is at the end of its epoch."""
-        position = state.get("position") if isinstance(state, Mapping) else None
+        position: Any = state.get("position") if isinstance(state, Mapping) else None
         least = 1 if iterates_itself(self) else max(least, _frameworks.least_batch())
-        if least > 1 and isinstance(position, int) and position > 0:
+        if least > 1 and hasattr(position, "__index__") and position > 0:
             kept, self._n = self._n, len(self._data)
-            share, self._n = self._share(position), kept
+            share, self._n = self._share(operator.index(position)), kept
             if 0 < len(share) < least:
                 return {**state, "position": share.n}
         return state
