@@ -171,7 +171,8 @@ static void print_distribution(const shuf_numbers *numbers, FILE *to)
     if (numbers->method)
         fprintf(to, ", method %s", shuf__method_text(numbers->method));
     if (shuf__distribution_has_mean(numbers->distribution))
-        fprintf(to, ", mean %.15g", numbers->mean);
+        fprintf(to, ", %s %.15g", numbers->distribution == SHUF_BERNOULLI ? "probability" : "mean",
+                numbers->mean);
     if (numbers->distribution == SHUF_GAUSS)
         fprintf(to, ", std %.15g", numbers->std);
     if (numbers->distribution == SHUF_INTEGERS)

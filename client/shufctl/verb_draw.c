@@ -179,6 +179,8 @@ static void read_decimal(struct argp_state *state, int key, const char *text,
         check_gauss(state, key, numbers);
     if (shuf__decimal_parse(shuf__option_name(options, key), text, value, &error))
         shuf__option_fail(state, EX_USAGE, "%s", error.text);
+    if (numbers->distribution == SHUF_BERNOULLI && !(*value >= 0 && *value <= 1))
+        shuf__option_fail(state, EX_USAGE, "--probability %s: expected 0 to 1", text);
 }
 
 static void check_draw_given(struct argp_state *state, const shuf_numbers *numbers, unsigned given)
