@@ -446,7 +446,7 @@ static void bad_requests(void **state)
     REFUSED("sources: 0 of them", mix.request.source_count = 0);
     REFUSED("sources: 4097 of them", mix.request.source_count = 4097);
     REFUSED("weights of stage 0: NULL", mix.stage[0].weights = NULL);
-    REFUSED("first 0 of stage 1: expected more than that of the stage before",
+    REFUSED("first 0 of stage 1: expected more than 0, that of the stage before",
             mix.request.stage_count = 2;
             mix.stage[1] = (shuf_stage){0, mix.weights[0]});
     REFUSED("first 4611686018427387904 of stage 1: expected less than 2^62",

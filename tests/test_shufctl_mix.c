@@ -476,7 +476,7 @@ static void wrong_options_are_explained(void **state)
         {RIGHT "--stage 9:1,x", 64, "--stage 9 x: expected a number of 0 or more"},
         {RIGHT "--stage 9:0,0", 64, "--stage 9: all weights are 0"},
         {RIGHT "--stage 9:1,1 --stage 9:1,2", 64,
-         "first 9 of stage 2: expected more than that of the stage before"},
+         "first 9 of stage 2: expected more than 9, that of the stage before"},
         {RIGHT "--epochs 1 --stage 100:1,1", 64,
          "first 100 of stage 1: all sources of the stage before end at position 59"},
         {RIGHT "--block 0", 64, "--block 0: expected 1 to 1048576"},

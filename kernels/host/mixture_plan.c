@@ -251,9 +251,14 @@ static shuf_status check_stages(const struct shuf__mixture *m, const struct shuf
     if (count == 0)
         return shuf__fail(error, SHUF_INVALID, "stages: expected at least one, from position 0");
     for (size_t s = 0; s < count; s++) {
-        if (s == 0 ? stages[s].first != 0 : stages[s].first <= stages[s - 1].first)
-            return shuf__fail(error, SHUF_INVALID, "first %" PRIu64 " of stage %zu: expected %s",
-                              stages[s].first, s, s ? "more than that of the stage before" : "0");
+        if (s == 0 && stages[s].first != 0)
+            return shuf__fail(error, SHUF_INVALID, "first %" PRIu64 " of stage 0: expected 0",
+                              stages[s].first);
+        if (s > 0 && stages[s].first <= stages[s - 1].first)
+            return shuf__fail(error, SHUF_INVALID,
+                              "first %" PRIu64 " of stage %zu: expected more than %" PRIu64
+                              ", that of the stage before",
+                              stages[s].first, s, stages[s - 1].first);
         if (stages[s].first >= SHUF_MIXTURE_END)
             return shuf__fail(error, SHUF_INVALID,
                               "first %" PRIu64 " of stage %zu: expected less than 2^62",

@@ -229,7 +229,7 @@ def test_place_that_does_not_stand_there():
     (([10, 10], [1, 1], 1), {"block": 0}, "block: 0"),
     (([10, 10], [1, 1], 1), {"stages": [3]}, r"stages\[0\]: 3: expected \(position, weights\)"),
     (([10, 10], [1, 1], 1), {"stages": [(5, [1])]}, r"stages\[0\]: weights: 1 of them"),
-    (([10, 10], [1, 1], 1), {"stages": [(5, [1, 2]), (5, [1, 1])]}, "more than that of the stage before"),
+    (([10, 10], [1, 1], 1), {"stages": [(5, [1, 2]), (5, [1, 1])]}, "more than 5, that of the stage before"),
     (([10, 10], [1, 1], 1), {"stages": [(50, [1, 2])], "epochs": 1}, "all sources of the stage before end at position 20"),
     (([10, 10], [1, 1], 1), {"length": 0}, "length: 0: expected 1 to 2\\^62"),
     (([10, 10], [1, 1], 1), {"length": 21, "epochs": 1}, "length: 21: expected 1 to 20"),
