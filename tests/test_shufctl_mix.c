@@ -195,7 +195,13 @@ static void files_have_indices_of_the_library(void **state)
                 {"v", " --format raw", 0, false}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         size_t size;
-        free(shufctl_succeed(&size, OPTIONS " --offset %d --count %d --stride %d --out %s%s",
+        char *summary =
+            shufctl_succeed(&size, OPTIONS " --offset %d --count %d --stride %d --out %s%s", OFFSET,
+                            COUNT, STRIDE, shufctl_path(rows[i].name), rows[i].format);
+        assert_non_null(strstr(summary, rows[i].name));
+        assert_non_null(strstr(summary, "\nshape       150000 u64 (1.20 MB)\n"));
+        free(summary);
+        free(shufctl_succeed(&size, OPTIONS " --offset %d --count %d --stride %d --out %s%s -q",
                              OFFSET, COUNT, STRIDE, shufctl_path(rows[i].name), rows[i].format));
         assert_int_equal(size, 0);
         char *bytes = shufctl_read(shufctl_path(rows[i].name), &size);

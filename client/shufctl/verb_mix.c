@@ -3,12 +3,14 @@
  * `shufctl mix`: computes a mixture of data sets by weights, in this process.
  */
 #include "clock.h"
+#include "describe_request.h"
 #include "exit.h"
 #include "json.h"
 #include "mix_options.h"
 #include "output_path.h"
 #include "progress.h"
 #include "run_request.h"
+#include "units.h"
 #include "value_file.h"
 #include "verbs.h"
 
@@ -234,6 +236,28 @@ static int print_file_json(const struct shuf__mix_options *o, uint64_t bytes, ui
     return to_stdout ? shuf__check_error_stream() : EX_OK;
 }
 
+static void print_file(const struct shuf__mix_options *o, const shuf_shape *shape, uint64_t ns)
+{
+    char text[SHUF__UNITS_TEXT];
+    shuf__print_line(stdout, "written", "%s (%s)", o->out, shuf__format_name(o->format));
+    shuf__print_line(stdout, "sources", "%zu", o->sizes.count);
+    shuf__print_line(stdout, "seed", "%" PRIu64, o->seed);
+    shuf__print_line(stdout, "positions", "offset %" PRIu64 ", count %" PRIu64 ", stride %" PRIu64,
+                     o->offset, o->count, o->stride);
+    shuf__print_line(stdout, "shape", "%" PRIu64 " %s (%s)", shape->count,
+                     shuf__dtype_text(shape->dtype), shuf__units_bytes(text, shape->bytes));
+    shuf__print_line(stdout, "total", "%s", shuf__units_time(text, ns));
+}
+
+static int summarize_file(const struct shuf__mix_options *o, const shuf_shape *shape, uint64_t ns)
+{
+    if (o->daemon.json)
+        return print_file_json(o, shape->bytes, ns);
+    if (!o->daemon.quiet && shuf__output_path_descriptor(o->out) != STDOUT_FILENO)
+        print_file(o, shape, ns);
+    return EX_OK;
+}
+
 static int write_places(struct shuf__mix_options *o)
 {
     static struct shuf__value_file file;
@@ -245,9 +269,7 @@ static int write_places(struct shuf__mix_options *o)
     code = fill_file(&file, o);
     shuf__value_file_close(&file);
     shuf__progress_end();
-    if (code != EX_OK || !o->daemon.json)
-        return code;
-    return print_file_json(o, shape.bytes, shuf__clock_ns() - begin);
+    return code == EX_OK ? summarize_file(o, &shape, shuf__clock_ns() - begin) : code;
 }
 
 /* ---- The verb ---- */
