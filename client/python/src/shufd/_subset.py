@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 _CHUNKS = 1 << 24  # of an order with sizes of its own
-_BLOCK = 1 << 16  # records that range() looks up at once, without an array of all
+_BLOCK = 1 << 16  # records that are looked up at once, without an array of all
 
 
 def _kept_records(kept: Any, n: int) -> npt.NDArray[Any]:
@@ -29,20 +29,35 @@ def _kept_records(kept: Any, n: int) -> npt.NDArray[Any]:
     given = _arguments.array("kept", kept)
     if given.ndim != 1 or (given.dtype == bool and given.size != n):
         raise Invalid(f"kept: {shown(kept)}: expected records in one dimension, or a mask of {n} booleans")
-    records = np.flatnonzero(given) if given.dtype == bool else as_u64("kept", given)
+    kind = np.dtype(np.uint32 if n <= 2**32 else np.uint64)
+    records = _of_mask(given, kind) if given.dtype == bool else _ascending(as_u64("kept", given), n).astype(kind)
     if records.size == 0:
         raise Invalid(f"kept: {shown(kept)}: expected at least one record")
+    records.flags.writeable = False
+    return records
+
+
+def _of_mask(mask: npt.NDArray[np.bool_], kind: np.dtype[Any]) -> npt.NDArray[Any]:
+    """numpy.flatnonzero() as this type, without its array of int64."""
+    records, done = np.empty(np.count_nonzero(mask), kind), 0
+    for first in range(0, mask.size, _BLOCK):
+        part = np.flatnonzero(mask[first : first + _BLOCK]) + first
+        records[done : done + part.size] = part
+        done += part.size
+    return records
+
+
+def _ascending(records: npt.NDArray[Any], n: int) -> npt.NDArray[Any]:
+    """The records, if they ascend and are below n."""
     if (unsorted := np.flatnonzero(records[1:] <= records[:-1])).size:
         i = int(unsorted[0]) + 1
         raise Invalid(
             f"kept[{i}]: {records[i]} after {records[i - 1]}: expected records in ascending order, each once: pass "
             "numpy.unique(kept), or a mask of booleans"
         )
-    if int(records[-1]) >= n:
+    if records.size and int(records[-1]) >= n:
         i = int(np.searchsorted(records, np.uint64(n)))
         raise Invalid(f"kept[{i}]: {records[i]}: expected a record below n, which is {n}")
-    records = records.astype(np.uint32 if n <= 2**32 else np.uint64)
-    records.flags.writeable = False
     return records
 
 
