@@ -143,7 +143,7 @@ def test_an_order_is_a_value():
     "arguments, message",
     [
         ({"chunk": [3, 0, 2]}, r"^chunk\[1\] 0: expected at least 1"),
-        ({"chunk": [3, -1, 2]}, r"^chunk: -1: expected 0 or more"),
+        ({"chunk": [3, -1, 2]}, r"^chunk\[1\]: -1: expected at least 1"),
         ({"chunk": []}, r"^chunk: 0 of them, expected 1 to 2\^24"),
         ({"chunk": np.ones(2**24 + 1, np.int8)}, r"^chunk: 16777217 of them, expected 1 to 2\^24"),
         ({"chunk": [2**62, 1]}, r"^chunk\[1\] 1: expected at most 0, because all chunks together have at most 2\^62 records"),

@@ -520,7 +520,7 @@ def test_bad_requests_are_refused(client, daemon):
         "^stride 0: expected at least 1$": lambda: client.permute(10, 7, stride=0),
         r"^positions\[1\] 10: expected less than n": lambda: client.index([9, 10], 10, 7),
         r"^values\[0\] 11: expected less than n": lambda: client.inverse_index([11], 10, 7),
-        "positions: -1: expected 0": lambda: client.index([-1], 10, 7),
+        r"positions\[0\]: -1: expected 0": lambda: client.index([-1], 10, 7),
         "positions: type float64": lambda: client.index([1.5], 10, 7),
         "device: 'tpu'": lambda: client.permute(10, 7, device="tpu"),
         "device: 'cuda': this daemon has the backend cpu": lambda: client.permute(10, 7, device="cuda"),

@@ -28,7 +28,7 @@ class Sizes(Sequence[int]):
         given = _arguments.array("chunk", sizes)
         if given.ndim != 1:
             raise Invalid(f"chunk: {shown(sizes)}: expected an integer, or the sizes of the chunks in one dimension")
-        values = _dtype.as_u64("chunk", given)
+        values = _dtype.as_u64("chunk", given, "at least 1")
         self._values = values.copy() if np.may_share_memory(values, given) else values
         self._values.flags.writeable = False
         self.n = Order(self, 2**64 - 1, 0, 0).n  # libshuf checks the sizes, which it adds up

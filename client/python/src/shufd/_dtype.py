@@ -95,7 +95,7 @@ def numpy_of(number: int) -> Any:
     return BY_NUMBER[number or NUMBERS["f64"]] if number != NUMBERS["bf16"] else _bfloat16()
 
 
-def as_u64(name: str, values: npt.ArrayLike) -> npt.NDArray[np.uint64]:
+def as_u64(name: str, values: npt.ArrayLike, expected: str = "0 or more") -> npt.NDArray[np.uint64]:
     """Integers of any type as a contiguous uint64 array. Fails with Invalid for anything else."""
     array = _arguments.array(name, values)
     if array.size == 0:
@@ -103,5 +103,6 @@ def as_u64(name: str, values: npt.ArrayLike) -> npt.NDArray[np.uint64]:
     if array.dtype.kind not in "iu":
         raise Invalid(f"{name}: type {array.dtype}: expected integers")
     if array.dtype.kind == "i" and array.min() < 0:
-        raise Invalid(f"{name}: {array.min()}: expected 0 or more")
+        place = ", ".join(str(i) for i in np.unravel_index(int(np.argmax(array < 0)), array.shape))
+        raise Invalid(f"{name}{f'[{place}]' if place else ''}: {array[array < 0][0]}: expected {expected}")
     return _arguments.contiguous(name, array, np.uint64)
