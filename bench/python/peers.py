@@ -51,6 +51,7 @@ class Shufd(Peer):
     """shufd.torch.DistributedSampler"""
 
     packages = ("torch",)
+    order = {}
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
@@ -59,7 +60,6 @@ class Shufd(Peer):
         import shufd.torch
 
         self.torch, self.samplers = torch, shufd.torch
-        self.client = shufd.connect()
 
     def versions(self):
         import shufd
@@ -67,7 +67,7 @@ class Shufd(Peer):
         return f"shufd {shufd.__version__} {super().versions()}"
 
     def sampler(self, epoch):
-        sampler = self.samplers.DistributedSampler(Numbers(self.n), self.world, self.rank, seed=SEED, client=self.client)
+        sampler = self.samplers.DistributedSampler(Numbers(self.n), self.world, self.rank, seed=SEED, **self.order)
         sampler.set_epoch(epoch)
         return sampler
 
@@ -94,6 +94,12 @@ class Shufd(Peer):
             Numbers(self.n), num_workers=workers, collate_fn=self.torch.as_tensor,
             batch_sampler=self.samplers.BatchSampler(self.sampler(epoch), BATCH, False, as_arrays=True),
         )  # fmt: skip
+
+
+class ShufdWindowed(Shufd):
+    """The same, in windows of 64 chunks of 1000 samples."""
+
+    order = {"chunk": 1000, "window": 64}
 
 
 class Torch(Peer):
@@ -219,6 +225,6 @@ class MosaicNaive(Mosaic):
 
 
 PEERS = {
-    "shufd": Shufd, "torch": Torch, "torchdata": Torchdata, "grain": Grain, "shufd-grain": ShufdGrain,
+    "shufd": Shufd, "shufd-windowed": ShufdWindowed, "torch": Torch, "torchdata": Torchdata, "grain": Grain, "shufd-grain": ShufdGrain,
     "mosaicml-py1e": MosaicPy1e, "mosaicml-py1br": MosaicPy1br, "mosaicml-naive": MosaicNaive,
 }  # fmt: skip

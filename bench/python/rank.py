@@ -78,7 +78,7 @@ def latency(make):
 
 class Rank:
     """The measurements of one peer: each returns the figure by wall time, and by CPU time or None. In
-    `new`, no rank has started the epoch before; afterwards the parent keeps it in memory."""
+    `new`, this rank has not started the epoch before; in `again` it has."""
 
     def __init__(self, peer, seconds):
         self.peer, self.seconds = peer, seconds
@@ -87,7 +87,7 @@ class Rank:
     def new(self, epoch):
         return latency(lambda: self.peer.start(epoch))
 
-    def resident(self, epoch):
+    def again(self, epoch):
         return latency(lambda: self.peer.start(epoch))
 
     def resume(self, epoch):

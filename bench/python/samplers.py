@@ -32,12 +32,12 @@ import shufd
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE))
 from goals import goals_of  # noqa: E402
-from peers import PEERS, SEED  # noqa: E402
+from peers import PEERS  # noqa: E402
 
 # name, title, unit, divisor
 FIGURES = [
     ("new", "first index, new epoch", "ms", 1e-3),
-    ("resident", "first index, same epoch again", "ms", 1e-3),
+    ("again", "first index, same epoch again", "ms", 1e-3),
     ("resume", "resume at half", "ms", 1e-3),
     ("single", "one at a time", "M/s", 1e6),
     ("batches", "batches of 1024", "M/s", 1e6),
@@ -144,36 +144,31 @@ def limit_memory(processes, total):
         resource.prlimit(process.pid, resource.RLIMIT_DATA, (share, resource.RLIM_INFINITY))
 
 
-def measure_mode(ranks, processes, epoch, options, errors, hold):
+def measure_mode(ranks, processes, epoch, options, errors):
     """Measures the figures in these processes at once. If a peer cannot begin an epoch, it has no other
-    figures. hold() keeps an epoch in the daemon's memory, as a rank in the middle of the epoch does."""
-    found, held = {}, None
+    figures."""
+    found = {}
     for name in options.figures:
         found[name], error = ranks.measure(name, epoch, processes)
         if error:
             errors[name] = error
         if error and (name == "new" or "process ended" in error):
             break
-        held = held if held is not None else hold(epoch)
     return found
 
 
-def measure(client, peer, n, options):
+def measure(peer, n, options):
     ranks = Ranks(peer, n, options)
     memory = Memory([process.pid for process in ranks.processes])
     memory.start()
     total = int(options.memory or 0.6 * available())
-
-    def hold(epoch):
-        return client.permute(n, SEED, epoch) if peer.startswith("shufd") else ()
-
     found = {"peer": peer, "n": n, "ranks": options.ranks, "versions": ranks.versions, "memory": total,
              "load": os.getloadavg()[0], "errors": {"alone": {}, "together": {}}}  # fmt: skip
     for mode, processes, epoch in (("alone", ranks.processes[:1], 100), ("together", ranks.processes, 200)):
         limit_memory(processes, total)
         if mode in options.modes:
             errors = found["errors"][mode]
-            found[mode] = measure_mode(ranks, processes, epoch, options, errors, hold)
+            found[mode] = measure_mode(ranks, processes, epoch, options, errors)
     found["private"] = memory.end()
     ranks.end()
     return found
@@ -278,10 +273,11 @@ def parse():
 def main():
     options = parse()
     options.directory.mkdir(parents=True, exist_ok=True)
-    client = shufd.serve(backend="cpu", quiet=True)
     command = " ".join(["samplers.py", *sys.argv[1:]])
     if options.call:
+        client = shufd.serve(backend="cpu", quiet=True)
         write_whole(options.directory / "call.json", json.dumps(measure_call(client, options.call)))
+        client.close()
     if options.pairs:
         write_whole(options.directory / "pairs.json", json.dumps(measure_pairs(options)))
     for n in options.sizes:
@@ -291,11 +287,10 @@ def main():
                 continue
             print(f"{peer}, n = {n:,}", file=sys.stderr)
             try:
-                write_whole(path, json.dumps(measure(client, peer, n, options), indent=1))
+                write_whole(path, json.dumps(measure(peer, n, options), indent=1))
             except RuntimeError as error:
                 print(f"not measured: {error}", file=sys.stderr)
     write_report(options.directory, command)
-    client.close()
 
 
 if __name__ == "__main__":
