@@ -16,9 +16,10 @@
  *     uint32_t source[20];
  *     uint64_t record[20];
  *     shuf_mixture *mixture;
+ *     const shuf_mixed out = {.source = source, .record = record};
  *     if (shuf_mixture_make(&request, &mixture) != SHUF_OK ||
- *         shuf_mixture_fill(mixture, 0, 20, 1, 1, &(shuf_mixed){.source = source, .record =
- * record})) fprintf(stderr, "%s\n", shuf_message(NULL));
+ *         shuf_mixture_fill(mixture, 0, 20, 1, 1, &out) != SHUF_OK)
+ *         fprintf(stderr, "%s\n", shuf_message(NULL));
  *
  * A mixture does not change, and any number of threads may use it. The message of a failure is
  * shuf_message(NULL) of the same thread. All functions fail with SHUF_INVALID for arguments out of
@@ -67,8 +68,8 @@ typedef struct shuf_mixture_request {
 typedef struct shuf_mixture shuf_mixture;
 
 /* The arrays are copied. Each source that ends begins a further stage, in which the others share
- * its weight. All stages together have at most 2^21 sources: with k sources, at
- * least 2^21 / k of them may end at positions of their own. Such a plan takes some 0.4 s. */
+ * its weight. All stages together have at most 2^21 sources: with k sources, at least 2^21 / k of
+ * them may end at positions of their own. Such a plan takes some 0.4 s. */
 SHUF_API shuf_status shuf_mixture_make(const shuf_mixture_request *request, shuf_mixture **mixture);
 
 /* NULL is allowed. No other thread may use the mixture any more. */
