@@ -209,18 +209,22 @@ static void sizes_of_each_type(void **state)
 static void pipes_are_read(void **state)
 {
     (void)state;
-    struct command c;
-    assert_int_equal(shufctl_script(&c,
-                                    "echo 5 2 | $0 permute --chunks /dev/stdin --window 2 --seed 7 "
-                                    "--out - --format text"),
-                     0);
-    char *uniform = NULL;
+    static const char *const names[] = {"-", "/dev/stdin"};
     uint64_t expected[7];
     const shuf_request request = {.permutation = {.n = 7, .seed = 7, .dtype = SHUF_U64}};
     assert_int_equal(shuf_host_fill(&request, 1, expected, sizeof expected), SHUF_OK);
-    for (int i = 0; i < 7; i++)
-        assert_int_equal(strtoull(uniform ? uniform : c.out.bytes, &uniform, 10), expected[i]);
-    command_free(&c);
+    for (int n = 0; n < 2; n++) {
+        struct command c;
+        assert_int_equal(
+            shufctl_script(
+                &c, "echo 5 2 | $0 permute --chunks %s --window 2 --seed 7 --out - --format text",
+                names[n]),
+            0);
+        char *rest = c.out.bytes;
+        for (int i = 0; i < 7; i++)
+            assert_int_equal(strtoull(rest, &rest, 10), expected[i]);
+        command_free(&c);
+    }
 }
 
 /* ---- Mistakes ---- */
@@ -285,6 +289,7 @@ static void mistakes_of_options(void **state)
          "--chunks: excludes --prefetch"},
         {"permute --chunks /nowhere --window 2 --seed 7 --transport memfd", 64,
          "--chunks: excludes --transport"},
+        {"index --chunks - --window 2 --seed 7 --at -", 64, "--chunks -: excludes --at -"},
         {"index --chunks /nowhere --window 2 --seed 7 --at 1", 66,
          "--chunks /nowhere: cannot open"},
         {"index --chunks /nowhere --seed 7 --at 1", 64, "--window: missing; --chunks needs it"},

@@ -193,7 +193,7 @@ void shuf__chunk_list_read(struct argp_state *state, shuf_permutation *permutati
     struct shuf__error error = {0};
     if (permutation->window == 0)
         shuf__option_fail(state, EX_USAGE, "--window 0: expected at least 1");
-    FILE *file = fopen(list->path, "re");
+    FILE *file = fopen(strcmp(list->path, "-") == 0 ? "/dev/stdin" : list->path, "re");
     if (!file)
         shuf__option_fail(state, errno == EACCES ? EX_NOPERM : EX_NOINPUT,
                           "--chunks %.256s: cannot open: %s", *list->path ? list->path : "''",

@@ -187,6 +187,9 @@ static void check_index_given(struct argp_state *state, const struct parse *pars
                           given & BIT(KEY_CHUNK) ? "--window" : "--chunk");
     if (options->read_places && options->places.count > 0)
         shuf__option_fail(state, EX_USAGE, "--at -: excludes other positions");
+    if (options->read_places && options->chunks.path && strcmp(options->chunks.path, "-") == 0)
+        shuf__option_fail(state, EX_USAGE,
+                          "--chunks -: excludes --at -; expected standard input for one of them");
     if (options->daemon.json && (given & (BIT(KEY_OUT) | BIT(KEY_FORMAT))))
         shuf__option_fail(state, EX_USAGE,
                           "--json: excludes --out and --format; the JSON object has the values");
