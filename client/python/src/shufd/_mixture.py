@@ -267,7 +267,10 @@ class Mixture(Order):
     def with_epoch(self, epoch: int) -> Mixture:
         """The mixture, for epoch 0. Others are refused."""
         if u64("epoch", epoch) != 0:
-            raise Invalid(f"epoch: {epoch}: expected 0, because a mixture is one run, whose sources have epochs of their own")
+            raise Invalid(
+                f"epoch: {epoch}: expected 0, because a mixture is one run, whose sources have epochs of their own; after the "
+                "state of its end no position is left"
+            )
         return self
 
     def __contains__(self, index: Any) -> bool:
