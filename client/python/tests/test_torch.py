@@ -466,7 +466,12 @@ def test_reprs(client):
     assert repr(sampler) == text
     batches = shufd.torch.BatchSampler(sampler, 2, True)
     assert repr(batches) == f"shufd.torch.BatchSampler({text}, batch_size=2, drop_last=True)"
-    assert "num_samples=10, replacement=False, seed=5" in repr(shufd.torch.RandomSampler(Numbers(10), seed=5))
+    assert repr(shufd.torch.RandomSampler(Numbers(10), seed=5)).endswith("num_samples=10, replacement=False, seed=5, epoch=0)")
+    for sampler in (
+        shufd.torch.RandomSampler(Numbers(10), seed=5, chunk=[3, 7], window=2),
+        shufd.torch.DistributedSampler(Numbers(10), 4, 3, chunk=[3, 7], window=2),
+    ):
+        assert ", chunk=[3, 7], window=2" in repr(sampler)
 
 
 def test_replacement_is_uniform(client):

@@ -20,6 +20,11 @@ from ._shuf import ffi, lib
 _SHOWN = 8  # sizes in a repr()
 
 
+def windows_shown(chunk: Any, window: int | None) -> str:
+    """The arguments of a windowed order for a repr(), "" for a uniform one."""
+    return "" if window is None else f", chunk={chunk}, window={window}"
+
+
 class Sizes(Sequence[int]):
     """The sizes of chunks, 1 to 2^24 of them: a read-only sequence, equal to others of the same sizes. numpy.asarray()
     gives a read-only array of uint64."""

@@ -37,7 +37,7 @@ import numpy.typing as npt
 
 from . import _arguments, _chunks, _dtype, _interval, _out, _request
 from ._arguments import seed_of, u64
-from ._chunks import Sizes, chunk_of, window_of
+from ._chunks import Sizes, chunk_of, window_of, windows_shown
 from ._dtype import as_u64
 from ._errors import Invalid, renamed
 from ._fingerprint import fingerprint
@@ -259,7 +259,7 @@ class Permutation(Order):
         return functools.partial(type(self), chunk=self.chunk, window=self.window), (self.n, self.seed, self.epoch)
 
     def __repr__(self) -> str:
-        windows = f", chunk={self.chunk}, window={self.window}" if self.chunk is not None else ""
+        windows = windows_shown(self.chunk, self.window)
         return f"shufd.local.Permutation(n={self.n}, seed={self.seed}, epoch={self.epoch}{windows})"
 
 

@@ -42,7 +42,7 @@ import torch.utils.data
 
 from . import _client, _connect_rank, _errors, _frameworks, _orders, _sampler_state, _sampling, _verify, default_client
 from ._arguments import counted, flag, integer, optional, seed_of, shown, u64
-from ._chunks import chunk_of
+from ._chunks import chunk_of, windows_shown
 from ._global_shuffle import global_shuffle
 from ._mixture import Mixture
 from ._names import advise_arguments, dir_of
@@ -231,7 +231,8 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         return _sampling.Resumable.__iter__(self)
 
     def __repr__(self) -> str:
-        order = f"shuffle={self.shuffle}, seed={self.seed}" if self.order is None else f"order={self.order!r}"
+        windows = windows_shown(self.chunk, self.window)
+        order = f"shuffle={self.shuffle}, seed={self.seed}{windows}" if self.order is None else f"order={self.order!r}"
         return (
             f"shufd.torch.DistributedSampler(n={self.n}, rank={self.rank}, "
             f"num_replicas={self.num_replicas}, {order}, epoch={self.epoch}, drop_last={self.drop_last})"
@@ -472,7 +473,8 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
     def __repr__(self) -> str:
         return (
             f"shufd.torch.RandomSampler(n={self.n}, num_samples={self.num_samples}, "
-            f"replacement={self.replacement}, seed={self.seed}, epoch={self.epoch})"
+            f"replacement={self.replacement}, seed={self.seed}, epoch={self.epoch}"
+            f"{windows_shown(self.chunk, self.window)})"
         )
 
 
