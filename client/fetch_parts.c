@@ -14,10 +14,9 @@
 #include <string.h>
 
 enum {
-    PART_LEAST = 2 << 20,     /* bytes: the smallest block of device memory */
-    PART_MOST = 64 << 20,     /* larger parts are not faster, except if is_capped() is false */
-    PART_SUMMARY = 256 << 20, /* of a summary by processors, tens of milliseconds */
-    PARTS_IN_BUDGET = 6,      /* one is sent, one computed, some idle; rank indexes take room too */
+    PART_LEAST = 2 << 20, /* bytes: the smallest block of device memory */
+    PART_MOST = 64 << 20, /* larger parts are not faster, except if is_capped() is false */
+    PARTS_IN_BUDGET = 6,  /* one is sent, one computed, some idle; rank indexes take room too */
 };
 
 /* A part that the daemon computes ahead. */
@@ -36,6 +35,7 @@ struct fetch_parts {
     uint64_t values;        /* values in the complete parts */
     uint64_t skipped;       /* bytes of the next part that are delivered already */
     uint64_t most;          /* values of a part */
+    bool stores_nothing;    /* the daemon has no use for values that it prefetched */
     struct ahead ahead;     /* the next part */
     uint64_t key_check;     /* of the last reply with values */
     bool is_stopped;        /* by the sink */
@@ -87,13 +87,14 @@ shuf_status shuf__choose_parts(shuf *handle, const struct shuf__request_message 
     return SHUF_OK;
 }
 
-/* A summary stores no values, so the daemon needs little memory for it. A GPU takes milliseconds
- * for the largest one that a daemon computes at once. */
-#define PART_SUMMARY_GPU (UINT64_C(16) << 30)
+/* Bytes of a part of a summary by a GPU, which stores no values: the most that a daemon computes in
+ * one job, in some milliseconds. */
+#define PART_SUMMARY (UINT64_C(16) << 30)
 
-static bool is_summary(const struct fetch_parts *f)
+static bool is_summary_by_gpu(const struct fetch_parts *f, const shuf_daemon *daemon)
 {
-    return f->trip->payload_bytes == 0 && is_capped(&f->whole->request);
+    return f->trip->payload_bytes == 0 && is_capped(&f->whole->request) &&
+           strcmp(daemon->backend, "cpu") != 0;
 }
 
 static shuf_status choose_part_size(struct fetch_parts *f)
@@ -102,8 +103,9 @@ static shuf_status choose_part_size(struct fetch_parts *f)
     if (shuf_daemon_status(f->handle, &daemon))
         return f->handle->error.status;
     uint64_t bytes = daemon.memory_limit / PARTS_IN_BUDGET;
-    if (is_summary(f))
-        bytes = strcmp(daemon.backend, "cpu") == 0 ? PART_SUMMARY : PART_SUMMARY_GPU;
+    f->stores_nothing = is_summary_by_gpu(f, &daemon);
+    if (f->stores_nothing)
+        bytes = PART_SUMMARY;
     else if (bytes > PART_MOST && is_capped(&f->whole->request))
         bytes = PART_MOST;
     if (bytes < PART_LEAST)
@@ -227,7 +229,7 @@ static shuf_status prefetch_part(struct fetch_parts *f, uint64_t first)
     struct shuf__round_trip trip = {
         .request = &call.request.message, .read_reply = read_prefetched, .context = &call};
     f->ahead = (struct ahead){0};
-    if (f->alone || is_summary(f) || first >= f->whole->shape.rows * f->whole->shape.count)
+    if (f->alone || f->stores_nothing || first >= f->whole->shape.rows * f->whole->shape.count)
         return SHUF_OK;
     make_part(f, first, &part);
     if (shuf__request_message_make(&call.request, &part.request, &f->handle->error))
@@ -354,7 +356,7 @@ static shuf_status fetch_next(struct fetch_parts *f)
         return retry_alone(f, &own, status);
     f->part.shared = own.shared;
     finish_part(f, &part);
-    /* the summary of a result with compaction leaves the part prefetched */
+    /* a summary leaves the part prefetched */
     return f->trip->payload_bytes == 0 ? drop_part(f->handle, &own) : SHUF_OK;
 }
 
