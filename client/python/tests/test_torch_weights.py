@@ -82,6 +82,8 @@ def test_refusals(device):
         table.draw(2, seed=7, stride=0)
     with pytest.raises(shufd.Invalid, match="count: -1"):
         table.draw(-1, seed=7)
+    with pytest.raises(shufd.Invalid, match=f"^count: {2**63}: expected at most 2.62$"):
+        table.draw(2**63, seed=7)
     with pytest.raises(shufd.Invalid, match="expected a tensor"):
         WeightTable([1.0, 2.0])
     assert repr(table).startswith("shufd.torch.WeightTable(n=5, device='" + device)

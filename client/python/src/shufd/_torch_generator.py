@@ -14,7 +14,7 @@ from . import _request
 from . import _torch_fill as fill
 from ._arguments import integer, shown, u64
 from ._errors import Invalid
-from ._torch_ops import is_exported, is_traced
+from ._torch_ops import recorder
 from ._torch_random import bits_, exponential_, integers_, normal_, randperm, uniform_
 from .random import Stream, kind_of
 
@@ -29,16 +29,13 @@ _FIELDS = ("seed", "stream", "draw", "used", "method", "numbers_of_draw", "spawn
 
 def _refuse_capture() -> None:
     """Refuses a call that is recorded: each replay would repeat the numbers."""
-    if is_traced():
-        recorder = "torch.jit.trace()"
-    elif is_exported():
-        recorder = "torch.export() or make_fx()"
-    elif torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing():
-        recorder = "a CUDA graph"
-    else:
+    by = recorder()
+    if not by and torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing():
+        by = "a CUDA graph"
+    if not by:
         return
     raise Invalid(
-        f"generator: {recorder} would repeat its numbers at each call: pass seed= and offset= to shufd.torch.normal_() or "
+        f"generator: {by} would repeat its numbers at each call: pass seed= and offset= to shufd.torch.normal_() or "
         "uniform_(), or seed= and epoch= to randperm()"
     )
 

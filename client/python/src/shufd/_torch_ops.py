@@ -173,6 +173,16 @@ def is_exported() -> bool:
     return mode is not None and mode() is not None
 
 
+def recorder() -> str:
+    """What records the calls, or ""."""
+    return "torch.jit.trace()" if is_traced() else "torch.export() or make_fx()" if is_exported() else ""
+
+
+def is_transformed() -> bool:
+    """Whether a transform of torch.func follows the calls."""
+    return _transform() is not None
+
+
 def has_tangent(tensor: Any) -> bool:
     """Whether forward-mode differentiation follows a tensor, or may follow it under torch.compile and torch.func."""
     if _forward_ad is None or _forward_ad._current_level < 0:

@@ -11,11 +11,19 @@ from . import _torch_fill as fill
 from ._arguments import shown, u64
 from ._errors import Invalid
 from ._names import advise_arguments
+from ._torch_ops import is_transformed, recorder
 from ._torch_random import check_tensor
+
+
+def _refuse_recorders() -> None:
+    """Refuses what sees only the new memory of a result, and not the call that fills it: a replay would not fill it."""
+    if by := recorder() or ("a transform of torch.func" if is_transformed() else ""):
+        raise Invalid(f"weights: {by} cannot see weighted draws: make them before, and pass the indices in")
 
 
 def _weights_of(weights: Any) -> torch.Tensor:
     """The weights as float64, float32, or integers of 64 bits that are not negative."""
+    _refuse_recorders()
     check_tensor("weights", weights)
     values = weights.detach()
     if values.dim() != 1 or values.numel() == 0:
@@ -41,8 +49,11 @@ class WeightTable:
     with their number rounded up to a power of two; while a GPU makes it, it takes twice that more, and waits for the current stream.
     Each probability is off by less than 2^-60. docs/spec.md, "Weighted draws", defines the draws.
 
+    The calls are no operators of torch. torch.jit.trace(), torch.export(), make_fx(), torch.func and torch.compile() fail: make
+    the draws outside, or for torch.compile() in a function with torch.compiler.disable().
+
     n, device  the number of weights, and their device
-    Errors: Invalid; OutOfMemory; DeviceError without libshuf-cuda or a GPU.
+    Errors: Invalid; OutOfMemory; DeviceError without libshuf-cuda or a GPU; those of torch for memory.
     """
 
     @advise_arguments
@@ -59,7 +70,10 @@ class WeightTable:
         count           of draws; all numbers of draws are below 2^62
         offset, stride  a rank of several takes offset=rank, stride=world
         """
+        _refuse_recorders()
         number, first, step = u64("count", count), u64("offset", offset), u64("stride", stride)
+        if number > fill.MOST:
+            raise Invalid(f"count: {number}: expected at most 2^62")
         return fill.draws(self._table, self.n, self.device, seed, epoch, first, number, step)
 
     def __repr__(self) -> str:
@@ -75,7 +89,7 @@ def weighted_sample(weights: torch.Tensor, count: int, *, seed: int, epoch: int 
     count    at most the number of weights above 0
 
     A GPU sorts a key for each weight. This takes 24 bytes for each, and waits for the current stream. docs/spec.md,
-    "Weighted samples", defines the sample. Errors: those of WeightTable.
+    "Weighted samples", defines the sample. Recorders, transforms and errors: as in WeightTable.
     """
     values = _weights_of(weights)
     number = u64("count", count)

@@ -286,6 +286,27 @@ def test_an_exported_program_does_not_repeat_a_generator():
     assert not torch.equal(noisy(torch.zeros(4)), noisy(torch.zeros(4)))
 
 
+WEIGHTS = torch.tensor([1.0, 2.0, 5.0, 0.0])
+TABLE = shuftorch.WeightTable(WEIGHTS)
+WEIGHTED = [
+    lambda weights: shuftorch.weighted_sample(weights, 3, seed=7),
+    lambda weights: shuftorch.WeightTable(weights).draw(3, seed=7),
+    lambda weights: weights[TABLE.draw(3, seed=7)],
+]
+
+
+@pytest.mark.parametrize("call", WEIGHTED)
+def test_weighted_draws_are_not_recorded(call):
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    for record, name in ((torch.jit.trace, "torch.jit.trace"), (lambda call, weights: make_fx(call)(*weights), "make_fx")):
+        with pytest.raises(shufd.Invalid, match=rf"^weights: .*{name}\(\) cannot see weighted draws: make them before"):
+            record(call, (WEIGHTS,))
+    expected, opaque = call(WEIGHTS), torch.compiler.disable(call)
+    torch._dynamo.reset()
+    assert torch.equal(torch.compile(lambda weights: opaque(weights) * 2, backend="eager")(WEIGHTS), expected * 2)
+
+
 # ---- torch.func ----
 
 
@@ -329,6 +350,15 @@ def test_grad_of_torch_func():
         torch.func.grad(lambda x: (weights * shuftorch.shuffle(x, seed=7)).sum())(torch.zeros(3)),
         shuftorch.shuffle(weights, seed=7, inverse=True),
     )
+
+
+@pytest.mark.parametrize("call", WEIGHTED)
+def test_transforms_of_weighted_draws_are_refused(call):
+    for transform in (torch.func.grad, torch.func.jacrev):
+        with pytest.raises(shufd.Invalid, match="^weights: a transform of torch.func cannot see weighted draws"):
+            transform(lambda weights: (weights[:3] * call(weights)).sum())(WEIGHTS)
+    with pytest.raises(shufd.Invalid, match="^weights: a transform of torch.func"):
+        torch.vmap(call)(WEIGHTS.reshape(1, -1))
 
 
 def test_tangents():
