@@ -48,7 +48,9 @@ typedef struct shuf_source {
 
 /* From the position `first` on, the mixture has these weights: one of each source, below 2^61 in
  * all. Only their ratios matter. A weight of 0 leaves its source out. When a source ends, the
- * others share its weight. */
+ * others share its weight. A stage cuts the block in which it begins, and so changes the order
+ * inside this block, also before `first`: add a stage to a run at least a block after the place
+ * that the run has reached. */
 typedef struct shuf_stage {
     uint64_t first; /* 0 for the first stage; below 2^62; ascending */
     const uint64_t *weights;

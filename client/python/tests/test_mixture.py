@@ -131,6 +131,16 @@ def test_stop_rules():
         Mixture([50, 7, 20], [2, 0, 1], 9, length="all_exhausted")
 
 
+@pytest.mark.parametrize("at", [512, 600, 1023])
+def test_a_stage_that_is_added_changes_only_the_block_in_which_it_begins(at):
+    before = Mixture([1000, 1000], [2, 1], 7, block=256)
+    after = Mixture([1000, 1000], [2, 1], 7, block=256, stages=[(at, [1, 3])])
+    begin = at // 256 * 256
+    assert (after.range(0, begin) == before.range(0, begin)).all()
+    assert begin == at or (after.range(begin, at - begin) != before.range(begin, at - begin)).any()
+    assert (after.counts(begin) == before.counts(begin)).all()
+
+
 def test_stages_change_the_weights_and_keep_the_counts():
     mixture = Mixture([100, 100], [1, 0], 5, stages=[(1000, [0, 1]), (1500, [1, 1])], block=10)
     assert mixture.counts(1000).tolist() == [1000, 0] and mixture.counts(1500).tolist() == [1000, 500]

@@ -133,7 +133,8 @@ class Mixture(Order):
     chunk, window
              sources in windowed orders (permute()): both numbers, or both lists with one element for each source
     stages   [(position, weights), ...]: other weights from these positions on, which ascend. What a source has read
-             stays read; a source of weight 0 rests
+             stays read; a source of weight 0 rests. A stage cuts the block in which it begins, and so changes the order
+             inside this block: a job adds one at least `block` positions after the place that it has reached
     block    after each whole block each source has its exact share, to less than 1.68 records until the weights change or a
              source ends; inside a block the order is random. At least the number of sources, at most 2^20
     length   the number of positions. "first_exhausted": until each record of one source was there; "all_exhausted":

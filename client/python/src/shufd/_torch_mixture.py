@@ -19,7 +19,7 @@ class MixtureDataset(torch.utils.data.Dataset):
     """Item p is the record that stands at position p of a mixture. Read it in order: with
     shufd.torch.DistributedSampler(dataset, shuffle=False), with several ranks, or without a sampler. So a job resumes by
     the sampler's state, with any number of ranks. The state does not name the mixture, so another one of the same length is
-    not refused: make it again with the same arguments, apart from stages that begin later.
+    not refused: make it again with the same arguments, apart from stages that begin at least a block later.
 
     datasets  map-style data sets, one for each source of the mixture, of its sizes
     mixture   a shufd.local.Mixture with a length: that of the whole run, since each pass repeats the same positions
