@@ -292,9 +292,9 @@ static void expect_denied(shuf *handle, const char *name)
     expect_status(handle, try_key(handle, name), SHUF_DENIED, words);
 }
 
-static void become_member(const gid_t *group)
+static void become_member(const gid_t *groups, size_t count)
 {
-    assert_int_equal(setgroups(group ? 1 : 0, group), 0);
+    assert_int_equal(setgroups(count, groups), 0);
     assert_int_equal(setresgid(CHILD_NOBODY, CHILD_NOBODY, CHILD_NOBODY), 0);
     assert_int_equal(setresuid(CHILD_NOBODY, CHILD_NOBODY, CHILD_NOBODY), 0);
 }
@@ -302,7 +302,7 @@ static void become_member(const gid_t *group)
 static void use_as_stranger(int channel, void *context)
 {
     (void)channel;
-    become_member(NULL);
+    become_member(NULL, 0);
     shuf *handle = open_handle(context);
     uint64_t at = 1, found;
     const shuf_request one = {.permutation = {.n = 10, .key = "b"}};
@@ -324,12 +324,39 @@ static void use_as_member(int channel, void *context)
 {
     (void)channel;
     const gid_t group = GROUP;
-    become_member(&group);
+    become_member(&group, 1);
     shuf *handle = open_handle(context);
     expect_denied(handle, "a");
     expect_status(handle, try_key(handle, "b"), SHUF_OK, "");
     expect_denied(handle, "none");
     shuf_close(handle);
+}
+
+/* The daemon reads at most 1024 supplementary groups. */
+static void use_with_many_groups(void *context, size_t count, bool may_use)
+{
+    gid_t groups[1025];
+    for (size_t i = 0; i < count; i++)
+        groups[i] = GROUP + (gid_t)i;
+    become_member(groups, count);
+    shuf *handle = open_handle(context);
+    if (may_use)
+        expect_status(handle, try_key(handle, "b"), SHUF_OK, "");
+    else
+        expect_denied(handle, "b");
+    shuf_close(handle);
+}
+
+static void use_with_most_groups(int channel, void *context)
+{
+    (void)channel;
+    use_with_many_groups(context, 1024, true);
+}
+
+static void use_with_too_many_groups(int channel, void *context)
+{
+    (void)channel;
+    use_with_many_groups(context, 1025, false);
 }
 
 static void run_child(void (*body)(int channel, void *context), struct harness *h)
@@ -348,6 +375,8 @@ static void group_decides_who_may_use_a_key(void **state)
     reload(h, "2 named keys from ");
     run_child(use_as_stranger, h);
     run_child(use_as_member, h);
+    run_child(use_with_most_groups, h);
+    run_child(use_with_too_many_groups, h);
     write_key(h, "b.group", "no-such-group\n");
     reload(h, "/b.group: no-such-group: expected the name or number of a group of this machine");
     /* the text is a key, but the name is that of a group file */

@@ -18,13 +18,16 @@ static bool find_primary(int socket, gid_t group, bool *is_member)
     return true;
 }
 
-/* The first call of getsockopt() sets `size` to the bytes that the groups need. */
+/* The first call of getsockopt() sets `size` to the bytes that the groups need. The kernel converts
+ * each group, so 65 536 groups, which subordinate gids allow, take 2 ms of the loop. */
 static bool find_supplementary(int socket, gid_t group, bool *is_member)
 {
     socklen_t size = 0;
     gid_t none;
     if (getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, &none, &size) == 0)
         return true; /* no groups */
+    if (errno == ERANGE && size > SHUF__PEER_GROUPS * sizeof none)
+        return true;
     gid_t *groups = errno == ERANGE ? malloc(size) : NULL;
     if (!groups)
         return false;

@@ -9,8 +9,11 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+enum { SHUF__PEER_GROUPS = 1024 };
+
 /* Finds out whether the group is the primary group of the process or one of its supplementary
- * groups. False, with errno, if the groups cannot be read. */
+ * groups. If the process has more than SHUF__PEER_GROUPS of these, none of them counts. False, with
+ * errno, if the groups cannot be read. */
 bool shuf__peer_find_group(int socket, gid_t group, bool *is_member);
 
 #endif
