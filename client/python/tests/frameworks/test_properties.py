@@ -132,6 +132,7 @@ class Record:
         self.size = case["num_samples"] or self.n
         self.batch_size, self.drops_last = case["batch_size"], case["drop_last"]
         self.epoch, self.current = 0, []
+        self.world = 1  # of the latest iteration
         self.repeated = 0  # the epoch that a sampler without set_epoch() repeats
 
     def order(self):
@@ -144,9 +145,9 @@ class Record:
         return list(sampler)
 
     def is_whole(self, world):
-        """Whether no rank has a batch left."""
+        """Whether no rank has a batch left, or no rank of the job before had an index left."""
         left = self.size - len(self.current)
-        return left // world < self.batch_size if self.drops_last else left <= 0
+        return left // world < self.batch_size or left < self.world if self.drops_last else left <= 0
 
     def end_epoch(self, world):
         order, count = self.order(), len(self.current)
@@ -162,7 +163,7 @@ class Record:
             self.end_epoch(world)
         if is_first and loaded is not None:
             self.repeated = loaded
-        self.current += indices
+        self.current, self.world = self.current + indices, world
         if has_ended and (self.current or not is_first):
             self.end_epoch(world)
 
