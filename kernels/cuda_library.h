@@ -42,8 +42,8 @@ struct shuf__cuda_weights {
     /* The scratch memory of table() and sample() for so many weights. */
     shuf_status (*table_bytes)(uint64_t count, size_t *bytes, struct shuf__error *error);
     shuf_status (*sample_bytes)(uint64_t count, size_t *bytes, struct shuf__error *error);
-    /* Makes the columns of a table. It waits for the stream, because the host needs sums of the
-     * weights, and so does sample(). */
+    /* Makes the columns of a table. Both table() and sample() wait for the stream, because the
+     * host needs sums of the weights. */
     shuf_status (*table)(const struct shuf__weight_array *weights, uint64_t *column,
                          const struct shuf__scratch_memory *scratch, void *stream,
                          struct shuf__error *error);

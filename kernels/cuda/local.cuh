@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the functions of cuda_library.h share: checks of the caller's memory, and errors. The
- * functions for weights are in local_weights.cu.
+ * The shared part of the functions of cuda_library.h: checks of the caller's memory, and errors.
+ * The functions for weights are in local_weights.cu.
  */
 #ifndef SHUF__CUDA_LOCAL_CUH
 #define SHUF__CUDA_LOCAL_CUH

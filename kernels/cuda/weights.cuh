@@ -17,7 +17,7 @@ namespace shuf
 /* More weights have no table on a GPU: CUB before CUDA 13 counts up to 2^31 - 1. */
 constexpr uint64_t weights_most = uint64_t{1} << 30;
 
-/* What a pass over the weights finds. */
+/* The findings of a pass over the weights. */
 struct WeightsFound {
     unsigned long long bad;      /* the first number that is no weight, or UINT64_MAX */
     unsigned long long positive; /* the weights above 0 */
@@ -28,7 +28,7 @@ struct WeightsFound {
 cudaError_t weights_look_async(const shuf__weight_array &weights, WeightsFound *found, int sm_count,
                                cudaStream_t stream);
 
-/* Weights of which one is above 0. */
+/* Good weights, at least one above 0. */
 struct GoodWeights {
     shuf__weight_array array;
     int top;

@@ -236,7 +236,7 @@ __device__ __forceinline__ uint64_t light(const Table &t, uint64_t j)
     return shuf_weights_column(t.full - gap, alias, t.bits);
 }
 
-/* A heavy column keeps what the light ones leave, and the next heavy one fills it. All gaps
+/* The light columns leave a rest in a heavy column, and the next heavy one fills it. All gaps
  * together are all excess together, so some sum of gaps is as large as each sum of excess. */
 __device__ __forceinline__ uint64_t heavy(const Table &t, uint64_t j)
 {
