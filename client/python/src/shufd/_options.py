@@ -16,7 +16,7 @@ from ._programs import path_of, private_environment
 
 Options = Dict[str, str]  # the texts of the arguments that are not None
 _FILE = "options"  # beside the socket of a private daemon
-# A private daemon has the limits of shufd.conf, but not what is for the daemon of the machine.
+# A private daemon has the limits of shufd.conf, but not the settings that only the daemon of the machine needs.
 PRIVATE = ("--socket-mode=0600", "--socket-group=", "--keys=", "--metrics=off", "--metrics-file=")
 _LIMITS = {"host_memory": "host_limit", "device_memory": "memory_limit"}  # names in Client.status()
 _UNITS = {"": 1, **{f"{unit}{i}": (1024 if i else 1000) ** (k + 1) for k, unit in enumerate("KMGT") for i in ("", "i")}}
