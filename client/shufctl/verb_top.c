@@ -21,6 +21,7 @@
 #include <unistd.h>
 #ifdef SHUF_HAVE_NCURSES
 #include <curses.h>
+#include <term.h>
 
 static const uint64_t glance_ns = 200000000;
 #endif
@@ -95,11 +96,22 @@ static void end_screen(void)
         endwin();
 }
 
+/* initscr() would end the program for a terminal without a description, and a failed newterm()
+ * keeps memory. */
+static bool is_known_terminal(void)
+{
+    int found;
+    if (setupterm(NULL, STDOUT_FILENO, &found) != OK)
+        return false;
+    del_curterm(cur_term);
+    return true;
+}
+
 /* False if curses does not know the terminal, as in a container without its description. */
 static bool begin_screen(void)
 {
     const struct sigaction action = {.sa_handler = on_signal};
-    if (!newterm(NULL, stdout, stdin)) /* initscr() would end the program */
+    if (!is_known_terminal() || !newterm(NULL, stdout, stdin))
         return false;
     atexit(end_screen);
     cbreak();
