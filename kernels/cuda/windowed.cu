@@ -50,7 +50,7 @@ struct Windows {
     }
 };
 
-/* Where values go. With Narrow, all numbers of records and gaps are below 2^31, and a chunk has at
+/* The destination of values. With Narrow, all numbers of records and gaps are below 2^31, and a chunk has at
  * least 2 records. */
 template <typename Out, bool Narrow> struct Target {
     const Windows &w;

@@ -20,7 +20,7 @@ enum {
 
 static shuf_box_muller_terms terms;
 
-/* What a value can come from: the words of its high fraction, and the first bits of the low one. */
+/* The candidates for a value: the words of its high fraction, and the first bits of the low one. */
 struct fractions {
     unsigned count;
     uint64_t high[MOST], low[MOST];

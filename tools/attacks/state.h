@@ -20,7 +20,7 @@ enum {
     DRAWS = 256,
 };
 
-/* What is known of the words of a draw. */
+/* The known bits of the words of a draw. */
 struct candidate {
     uint32_t word[4];
     uint32_t early[2]; /* of early word 2, which k0 predicts, and of early word 0, with k1 */
