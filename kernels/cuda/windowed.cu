@@ -50,8 +50,8 @@ struct Windows {
     }
 };
 
-/* The destination of values. With Narrow, all numbers of records and gaps are below 2^31, and a chunk has at
- * least 2 records. */
+/* The destination of values. With Narrow, all numbers of records and gaps are below 2^31, and a
+ * chunk has at least 2 records. */
 template <typename Out, bool Narrow> struct Target {
     const Windows &w;
     const Out *moves; /* of the window */
