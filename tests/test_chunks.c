@@ -119,14 +119,14 @@ struct naive {
 
 static uint64_t name_of(const shuf_chunks_request *r)
 {
-    uint64_t fingerprint = 0;
+    uint64_t sum = 0;
     bool first_line = r->sizes[r->count - 1] <= r->sizes[0];
     for (size_t i = 0; i < r->count; i++) {
-        fingerprint += shuf_fingerprint_term(i, r->sizes[i]);
+        sum += shuf_windows_term(i, r->sizes[i]);
         if (i + 1 < r->count && r->sizes[i] != r->sizes[0])
             first_line = false;
     }
-    return first_line ? r->sizes[0] : (UINT64_C(1) << 63) + fingerprint % (UINT64_C(1) << 63);
+    return first_line ? r->sizes[0] : (UINT64_C(1) << 63) + sum % (UINT64_C(1) << 63);
 }
 
 static uint64_t first_record(const shuf_chunks_request *r, uint64_t chunk)

@@ -6,7 +6,6 @@
 
 #include "host/cancelled.h"
 #include "host/primefold_shape.h"
-#include "shuf/fingerprint.h"
 #include "shuf/windowed.h"
 
 #include <inttypes.h>
@@ -45,7 +44,7 @@ static shuf_status add_sizes(struct shuf__chunks *c, const uint64_t *sizes,
                              const struct shuf__computation *computation, uint64_t *name,
                              struct shuf__error *error)
 {
-    uint64_t fingerprint = 0;
+    uint64_t sum = 0;
     bool are_equal = true;
     for (uint32_t i = 0; i < c->count; i++) {
         if (i % PART == 0 && is_cancelled(computation))
@@ -54,11 +53,11 @@ static shuf_status add_sizes(struct shuf__chunks *c, const uint64_t *sizes,
             return error->status;
         c->record[i] = c->n;
         c->n += sizes[i];
-        fingerprint += shuf_fingerprint_term(i, sizes[i]);
+        sum += shuf_windows_term(i, sizes[i]);
         are_equal &= sizes[i] == sizes[0] || (i + 1 == c->count && sizes[i] < sizes[0]);
     }
     c->record[c->count] = c->n;
-    *name = are_equal ? sizes[0] : fingerprint | UINT64_C(1) << 63;
+    *name = are_equal ? sizes[0] : sum | UINT64_C(1) << 63;
     return SHUF_OK;
 }
 

@@ -6,8 +6,6 @@
  */
 #include "simd/simd_ops.h"
 
-#include "shuf/fingerprint.h"
-
 #include <stdbool.h>
 #include <string.h>
 
@@ -337,30 +335,6 @@ static size_t compact_wide(uint64_t *values, size_t count, uint64_t n)
     return kept;
 }
 
-static uint64_t fingerprint_half(const uint16_t *values, size_t count, uint64_t first)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += shuf_fingerprint_term(first + i, values[i]);
-    return sum;
-}
-
-static uint64_t fingerprint_narrow(const uint32_t *values, size_t count, uint64_t first)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += shuf_fingerprint_term(first + i, values[i]);
-    return sum;
-}
-
-static uint64_t fingerprint_wide(const uint64_t *values, size_t count, uint64_t first)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += shuf_fingerprint_term(first + i, values[i]);
-    return sum;
-}
-
 extern const struct shuf__simd_ops SHUF__SIMD_NAME(shuf__simd_ops);
 
 const struct shuf__simd_ops SHUF__SIMD_NAME(shuf__simd_ops) = {
@@ -381,7 +355,7 @@ const struct shuf__simd_ops SHUF__SIMD_NAME(shuf__simd_ops) = {
     .search_wide = SHUF__SIMD_NAME(shuf__search_wide),
     .compact_narrow = compact_narrow,
     .compact_wide = compact_wide,
-    .fingerprint_half = fingerprint_half,
-    .fingerprint_narrow = fingerprint_narrow,
-    .fingerprint_wide = fingerprint_wide,
+    .fingerprint_half = SHUF__SIMD_NAME(shuf__fingerprint_half),
+    .fingerprint_narrow = SHUF__SIMD_NAME(shuf__fingerprint_narrow),
+    .fingerprint_wide = SHUF__SIMD_NAME(shuf__fingerprint_wide),
 };

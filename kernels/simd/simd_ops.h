@@ -161,6 +161,12 @@ void SHUF__SIMD_NAME(shuf__search_widened)(const struct shuf__chunk_map *map, co
                                            uint64_t *out, size_t count);
 void SHUF__SIMD_NAME(shuf__search_wide)(const struct shuf__chunk_map *map, const uint64_t *in,
                                         uint64_t *out, size_t count);
+uint64_t SHUF__SIMD_NAME(shuf__fingerprint_half)(const uint16_t *values, size_t count,
+                                                 uint64_t first);
+uint64_t SHUF__SIMD_NAME(shuf__fingerprint_narrow)(const uint32_t *values, size_t count,
+                                                   uint64_t first);
+uint64_t SHUF__SIMD_NAME(shuf__fingerprint_wide)(const uint64_t *values, size_t count,
+                                                 uint64_t first);
 void SHUF__SIMD_NAME(shuf__primefold_narrow)(const union shuf__bijection *f, uint32_t position,
                                              uint32_t stride, uint32_t *out, size_t count);
 void SHUF__SIMD_NAME(shuf__primefold_wide)(const union shuf__bijection *f, uint64_t position,

@@ -242,11 +242,18 @@ def chunk_sizes(n, chunk):
     return [min(chunk, n - first) for first in range(0, n, chunk)]
 
 
+def split_mix(z):
+    """The last step of SplitMix64."""
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & M64
+    z = (z ^ z >> 27) * 0x94D049BB133111EB & M64
+    return z ^ z >> 31
+
+
 def chunks_name(sizes):
     """The word that stands for the sizes in the counter of the keys."""
     if all(size == sizes[0] for size in sizes[:-1]) and sizes[-1] <= sizes[0]:
         return sizes[0]
-    return 1 << 63 | sum(fingerprint_term(size, i) for i, size in enumerate(sizes)) % (1 << 63)
+    return 1 << 63 | sum(split_mix(size + (i + 1) * GOLDEN & M64) for i, size in enumerate(sizes)) % (1 << 63)
 
 
 def windows_of(sizes, window, seed, epoch):
@@ -406,9 +413,9 @@ GOLDEN = 0x9E3779B97F4A7C15
 
 
 def fingerprint_mix(z):
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & M64
-    z = (z ^ z >> 27) * 0x94D049BB133111EB & M64
-    return z ^ z >> 31
+    w = (z & M32) * (z >> 32)
+    x = w ^ z
+    return ((x ^ w >> 32) & M32) * (x >> 32 | 1)
 
 
 def fingerprint_term(value, i):
@@ -416,7 +423,7 @@ def fingerprint_term(value, i):
 
 
 def fingerprint(values):
-    """The sum of mix(value[i] + (i + 1) * golden), mod 2^64."""
+    """The sum of the terms, mod 2^64."""
     if numpy is None:
         return sum(fingerprint_term(v, i) for i, v in enumerate(values)) & M64
     place = numpy.arange(1, len(values) + 1, dtype=numpy.uint64)

@@ -49,6 +49,17 @@ static inline shuf_windows shuf_windows_of(uint64_t n, uint64_t chunk, uint64_t 
     return w;
 }
 
+/* The term of chunk `index` in the sum that stands for a list of unequal sizes in the counter of
+ * the keys, in the place of `chunk`. It is the last step of SplitMix64 (Stafford: "Better bit
+ * mixing", 2011, variant 13). */
+static inline uint64_t shuf_windows_term(uint64_t index, uint64_t size)
+{
+    uint64_t z = size + (index + 1) * UINT64_C(0x9E3779B97F4A7C15);
+    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+    return z ^ z >> 31;
+}
+
 /* Two keys, for the order of the chunks and for those within windows. */
 static inline void shuf_windowed_keys(const shuf_windows *sizes, shuf_key key, uint64_t epoch,
                                       shuf_key *of_chunks, shuf_key *of_windows)
