@@ -3,6 +3,9 @@
  * See summary_job.h. The job computes each part like a request for consecutive values. An algorithm
  * without random access finds the beginning of a part in the rank index. The computation of the
  * earlier parts has filled this index.
+ *
+ * If the backend can make the fingerprint in a pass that stores nothing, only the first and the
+ * last values of the result are stored, for the samples.
  */
 #include "summary_job.h"
 
@@ -20,6 +23,9 @@
  * much longer than the host needs between two parts. */
 enum { PART_HOST = 8 << 20, PART_DEVICE = 256 << 20, PART_LEAST = SHUF__BLOCK_UNIT };
 
+/* Most values of a pass that stores nothing, which takes about a millisecond. */
+enum { PASS_VALUES = 1 << 29 };
+
 /* Most bytes of a result in one job. The user's other requests wait for the job, which takes a few
  * seconds on a few processors. */
 #define MOST_BYTES (UINT64_C(16) << 30)
@@ -33,6 +39,7 @@ struct summary_job {
     struct shuf__cache_entry *rank_index; /* NULL: none */
     struct shuf__summary summary;
     uint64_t values, done; /* the number of all values, and of those in finished parts */
+    bool passes;           /* values are not stored, except samples */
 };
 
 static struct summary_job *summary_job_of(struct shuf__engine_job *engine_job)
@@ -40,12 +47,20 @@ static struct summary_job *summary_job_of(struct shuf__engine_job *engine_job)
     return (struct summary_job *)shuf__session_job_of(engine_job);
 }
 
-static struct shuf__workspace needs_of(const struct shuf__backend *backend)
+static bool can_pass(const struct shuf__result_request *r, const struct shuf__backend *backend)
+{
+    return backend->ops->passes && !r->waiter.options.sums && backend->ops->passes(&r->key.request);
+}
+
+static struct shuf__workspace needs_of(const struct shuf__result_request *r,
+                                       const struct shuf__backend *backend)
 {
     const bool host = shuf__memory_is_host(backend->ops->own);
     return (struct shuf__workspace){
         .kind = host ? SHUF__MEMORY_PRIVATE : SHUF__MEMORY_CUDA_PRIVATE,
-        .best = host ? PART_HOST : PART_DEVICE,
+        .best = can_pass(r, backend) ? PART_LEAST
+                : host               ? PART_HOST
+                                     : PART_DEVICE,
         .least = PART_LEAST,
     };
 }
@@ -71,7 +86,7 @@ bool shuf__summary_job_applies(const struct shuf__result_request *r)
     const struct shuf__backend *backend = shuf__engine_backend(r->session->all->engine);
     return r->transport == SHUF__TRANSPORT__TRANSPORT_NONE && !r->prefetch &&
            (r->waiter.options.fingerprint || r->waiter.options.sums) &&
-           r->shape.bytes > needs_of(backend).best && can_begin_anywhere(request, backend);
+           r->shape.bytes > needs_of(r, backend).best && can_begin_anywhere(request, backend);
 }
 
 /* ---- parts, on a lane's thread ---- */
@@ -172,7 +187,20 @@ static shuf_status add_sums(struct summary_job *s, struct shuf__backend *backend
 struct part {
     struct summary_job *job;
     uint64_t count;
+    bool is_stored;
 };
+
+/* Makes *request the request of the next part. */
+static struct part next_part(struct summary_job *s, struct shuf__request *request)
+{
+    const uint64_t width = shuf__dtype_bytes((int)request->dtype);
+    uint64_t most = s->workspace.bytes / width;
+    const uint64_t unstored = s->values - SHUF__SAMPLES; /* the first value after them */
+    const bool is_stored = !s->passes || s->done == 0 || s->done >= unstored;
+    if (s->passes)
+        most = is_stored ? SHUF__SAMPLES : smaller(PASS_VALUES, unstored - s->done);
+    return (struct part){s, take_part(request, s->done, most), is_stored};
+}
 
 /* The device makes these sums after the values, without a wait between them. */
 static shuf_status add_up(void *context, struct shuf__backend *backend,
@@ -184,15 +212,31 @@ static shuf_status add_up(void *context, struct shuf__backend *backend,
     return error->status;
 }
 
-static shuf_status compute_part(struct summary_job *s, struct shuf__backend *backend,
+static shuf_status pass(struct summary_job *s, struct shuf__backend *backend,
+                        const struct shuf__request *request, uint64_t *device_ns,
+                        struct shuf__error *error)
+{
+    uint64_t sum;
+    const uint64_t index = s->request.waiter.options.fingerprint_index + s->done;
+    if (shuf__engine_job_is_cancelled(&s->job.engine_job))
+        return shuf__fail(error, SHUF_CANCELLED, "%s: cancelled", shuf__request_name(request));
+    if (backend->ops->pass(backend, request, index, &sum, device_ns, error))
+        return error->status;
+    s->summary.fingerprint += sum;
+    return SHUF_OK;
+}
+
+static shuf_status compute_part(const struct part *part, struct shuf__backend *backend,
                                 struct shuf__block *block, struct shuf__computation *computation)
 {
     uint64_t device_ns = 0;
+    struct summary_job *s = part->job;
     struct shuf__error *error = &s->job.error;
     if (shuf__keyring_reveal(s->cache->keyring, &computation->request, error))
         return error->status;
     const shuf_status status =
-        shuf__backend_compute(backend, computation, block, &device_ns, error);
+        part->is_stored ? shuf__backend_compute(backend, computation, block, &device_ns, error)
+                        : pass(s, backend, &computation->request, &device_ns, error);
     shuf__keyring_conceal(&computation->request);
     s->summary.device_ns += device_ns;
     return status;
@@ -207,11 +251,11 @@ static shuf_status summarize_part(struct summary_job *s, struct shuf__backend *b
         .cancel_context = &s->job.engine_job,
         .rank_index = ranks,
     };
-    const uint64_t most = s->workspace.bytes / shuf__dtype_bytes((int)computation.request.dtype);
-    struct part part = {s, take_part(&computation.request, s->done, most)};
+    struct part part = next_part(s, &computation.request);
     computation.follow = add_up;
     computation.follow_context = &part;
-    if (compute_part(s, backend, block, &computation) || add_samples(s, backend, block, part.count))
+    if (compute_part(&part, backend, block, &computation) ||
+        (part.is_stored && add_samples(s, backend, block, part.count)))
         return s->job.error.status;
     s->done += part.count;
     return SHUF_OK;
@@ -220,7 +264,7 @@ static shuf_status summarize_part(struct summary_job *s, struct shuf__backend *b
 static void run_summary(struct shuf__engine_job *engine_job, struct shuf__backend *backend)
 {
     struct summary_job *s = summary_job_of(engine_job);
-    const struct shuf__workspace needs = needs_of(backend);
+    const struct shuf__workspace needs = needs_of(&s->request, backend);
     const struct shuf__block *block;
     struct shuf__rank_index *ranks = NULL;
     if (shuf__workspace_open(&s->workspace, &needs, backend, &block, &s->job.error) ||
@@ -237,7 +281,7 @@ static shuf_status acquire(struct summary_job *s)
 {
     const struct shuf__job_memory memory = {
         .result = {.uid = s->request.key.uid},
-        .workspace = needs_of(shuf__engine_backend(s->cache->engine)),
+        .workspace = needs_of(&s->request, shuf__engine_backend(s->cache->engine)),
     };
     if (needs_rank_index(&s->request.key.request) && !s->rank_index &&
         !(s->rank_index = shuf__rank_entry_acquire(s->cache, s->request.key.uid,
@@ -292,6 +336,7 @@ shuf_status shuf__summary_job_submit(const struct shuf__result_request *r,
     s->pool = &service->pool;
     s->cache = &service->cache;
     s->values = r->shape.rows * r->shape.count;
+    s->passes = can_pass(r, shuf__engine_backend(service->cache.engine));
     if (shuf__session_job_submit(&s->job, r->session, error) == SHUF_OK)
         return SHUF_OK;
     free(s);

@@ -170,6 +170,33 @@ shuf_status cuda_fingerprint(shuf__backend *backend, const shuf__block *block, u
     return e == cudaSuccess ? SHUF_OK : error->status;
 }
 
+bool cuda_passes(const shuf__request *request)
+{
+    return request->kind == SHUF__PERMUTATION && primefold_sums(request->permutation);
+}
+
+shuf_status cuda_pass(shuf__backend *backend, const shuf__request *request, uint64_t index,
+                      uint64_t *fingerprint, uint64_t *device_ns, shuf__error *error)
+{
+    Cuda *cuda = cuda_of(backend);
+    auto *host = reinterpret_cast<unsigned long long *>(cuda->bounce.pieces);
+    cudaError_t e = cudaSuccess;
+    float ms = 0;
+    SHUF__STEP(e, "choosing the device", use_device(cuda));
+    SHUF__STEP(e, "recording an event", cudaEventRecord(cuda->start, cuda->stream));
+    SHUF__STEP(e, "launching the kernels",
+               primefold_sum_async(request->permutation, index, cuda->sum, cuda->stream));
+    SHUF__STEP(e, "recording an event", cudaEventRecord(cuda->stop, cuda->stream));
+    SHUF__STEP(
+        e, "copying the fingerprint",
+        cudaMemcpyAsync(host, cuda->sum, sizeof *host, cudaMemcpyDeviceToHost, cuda->stream));
+    SHUF__STEP(e, "computing the fingerprint", cudaStreamSynchronize(cuda->stream));
+    SHUF__STEP(e, "reading the time", cudaEventElapsedTime(&ms, cuda->start, cuda->stop));
+    *fingerprint = *host;
+    *device_ns = static_cast<uint64_t>(static_cast<double>(ms) * 1e6);
+    return e == cudaSuccess ? SHUF_OK : error->status;
+}
+
 shuf_status cuda_sums(shuf__backend *backend, const shuf__block *block, shuf_dtype dtype,
                       uint64_t values, double centre, double scale, shuf__sums *sums,
                       shuf__error *error)
@@ -334,6 +361,8 @@ extern const shuf__backend_ops shuf__cuda_ops = {
     .wait = shuf::cuda_wait,
     .event = shuf::cuda_event,
     .fingerprint = shuf::cuda_fingerprint,
+    .passes = shuf::cuda_passes,
+    .pass = shuf::cuda_pass,
     .sums = shuf::cuda_sums,
     .read = shuf::cuda_read,
     .write = shuf::cuda_write,

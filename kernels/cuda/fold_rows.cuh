@@ -227,15 +227,57 @@ struct Again {
     uint32_t groups, anew;
 };
 
-/* The groups of a warp that have unfinished values. The warp collects them, and finishes 32 of them
- * at a time, one in each thread, because one group alone would take as long. */
-template <typename Form, typename Out, int Groups = Form::groups> struct Unfinished {
-    static constexpr uint32_t lanes = 32;
-    static constexpr uint32_t anew = uint32_t{1} << 31;
+/* Groups of a warp that a list keeps for later, in shared memory. The warp finishes 32 of them at a
+ * time, one in each thread, because one group alone would take as long. An entry is the number of
+ * the group's first value, and perhaps the bit `anew`. */
+template <int Groups> struct Deferred {
+    static constexpr uint32_t lanes = 32, anew = uint32_t{1} << 31;
 
-    struct List {
-        uint32_t count, group[lanes * (1 + Groups)];
-    };
+    uint32_t count, group_of[lanes * (1 + Groups)];
+
+    __device__ __forceinline__ void start()
+    {
+        if (threadIdx.x % lanes == 0)
+            count = 0;
+        __syncwarp();
+    }
+
+    /* Finishes the last groups of the list, at most one for each lane. */
+    template <typename Finish> __device__ __forceinline__ void finish(Finish &&finish_group)
+    {
+        const uint32_t lane = threadIdx.x % lanes, all = count;
+        const uint32_t from = all > lanes ? all - lanes : 0;
+        __syncwarp();
+        if (lane == 0)
+            count = from;
+        if (from + lane < all)
+            finish_group(group_of[from + lane]);
+        __syncwarp();
+    }
+
+    /* Adds the groups of a thread. They begin at `at` and are group_stride apart. */
+    template <typename Finish>
+    __device__ __forceinline__ void take(uint32_t at, Again again, Finish &&finish_group)
+    {
+        constexpr uint32_t group_stride = fold_threads * group;
+        if (!__any_sync(0xffffffff, again.groups != 0))
+            return;
+#pragma unroll 1
+        for (; again.groups != 0; again.groups &= again.groups - 1) {
+            const uint32_t g = __ffs(static_cast<int>(again.groups)) - 1;
+            const uint32_t entry = (again.anew >> g & 1 ? anew : 0) | (at + g * group_stride);
+            group_of[shared_count(count)] = entry;
+        }
+        __syncwarp();
+        while (count >= lanes)
+            finish(finish_group);
+    }
+};
+
+/* Replaces the unfinished values of a group in memory. */
+template <typename Form, typename Out, int Groups = Form::groups> struct Unfinished {
+    using List = Deferred<Groups>;
+    static constexpr uint32_t anew = List::anew;
 
     const Form &f;
     const typename Form::Row &keys;
@@ -246,25 +288,20 @@ template <typename Form, typename Out, int Groups = Form::groups> struct Unfinis
 
     __device__ __forceinline__ void start()
     {
-        if (threadIdx.x % lanes == 0)
-            list.count = 0;
-        __syncwarp();
+        list.start();
     }
 
-    /* Finishes the last groups of the list, at most one for each lane. */
     __device__ __forceinline__ void finish()
     {
-        const uint32_t lane = threadIdx.x % lanes, count = list.count;
-        const uint32_t from = count > lanes ? count - lanes : 0;
-        __syncwarp();
-        if (lane == 0)
-            list.count = from;
-        if (from + lane < count)
-            finish(list.group[from + lane]);
-        __syncwarp();
+        list.finish(*this);
     }
 
-    __device__ __forceinline__ void finish(uint32_t entry)
+    __device__ __forceinline__ void take(uint32_t at, Again again)
+    {
+        list.take(at, again, *this);
+    }
+
+    __device__ __forceinline__ void operator()(uint32_t entry) const
     {
         const uint32_t at = entry & ~anew;
         Out value[group];
@@ -288,23 +325,6 @@ template <typename Form, typename Out, int Groups = Form::groups> struct Unfinis
                 x = cycle_walk(f, keys, x);
             out[at + c] = static_cast<Out>(x);
         }
-    }
-
-    /* Adds the groups of a thread. They begin at `at` and are group_stride apart. */
-    __device__ __forceinline__ void take(uint32_t at, Again again)
-    {
-        constexpr uint32_t group_stride = fold_threads * group;
-        if (!__any_sync(0xffffffff, again.groups != 0))
-            return;
-#pragma unroll 1
-        for (; again.groups != 0; again.groups &= again.groups - 1) {
-            const uint32_t g = __ffs(static_cast<int>(again.groups)) - 1;
-            const uint32_t entry = (again.anew >> g & 1 ? anew : 0) | (at + g * group_stride);
-            list.group[shared_count(list.count)] = entry;
-        }
-        __syncwarp();
-        while (list.count >= lanes)
-            finish();
     }
 };
 

@@ -91,20 +91,50 @@ cudaError_t run(const Scratch &scratch, const shuf__computation &computation, Bi
     return run<Strided, uint64_t>(scratch, computation, f, out, stream, cancelled);
 }
 
-template <typename Value>
+template <typename Value, int Count> struct alignas(Count * sizeof(Value)) Load {
+    Value value[Count];
+};
+
+/* A thread loads `Count` neighbouring values at a time. */
+template <int Count, typename Value>
 __global__ void __launch_bounds__(tuning::reduce_threads)
     sum_fingerprint(const Value *data, uint64_t values, uint64_t index, unsigned long long *sum)
 {
     using Reduce = cub::BlockReduce<unsigned long long, tuning::reduce_threads>;
     __shared__ typename Reduce::TempStorage storage;
-    uint64_t step = static_cast<uint64_t>(gridDim.x) * blockDim.x;
+    const auto *loads = reinterpret_cast<const Load<Value, Count> *>(data);
+    const uint64_t step = static_cast<uint64_t>(gridDim.x) * blockDim.x;
+    const uint64_t mine = static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     unsigned long long part = 0;
-    for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < values;
-         i += step)
+    for (uint64_t i = mine; i < values / Count; i += step) {
+        const Load<Value, Count> load = loads[i];
+#pragma unroll
+        for (int c = 0; c < Count; c++)
+            part += shuf_fingerprint_term(index + i * Count + c, load.value[c]);
+    }
+    if (mine < values % Count) {
+        const uint64_t i = values - 1 - mine;
         part += shuf_fingerprint_term(index + i, data[i]);
+    }
     part = Reduce(storage).Sum(part);
     if (threadIdx.x == 0)
         atomicAdd(sum, part);
+}
+
+/* Values that begin at a multiple of 16 bytes are loaded faster. */
+template <typename Value>
+cudaError_t sum_async(const void *data, uint64_t values, uint64_t index, int sm_count,
+                      unsigned long long *sum, cudaStream_t stream)
+{
+    constexpr int count = 16 / sizeof(Value);
+    const uint64_t needed = (values + tuning::reduce_threads - 1) / tuning::reduce_threads;
+    const uint64_t most = static_cast<uint64_t>(sm_count) * tuning::reduce_blocks_per_sm;
+    const auto blocks = static_cast<unsigned>(needed < most ? needed : most);
+    const auto kernel = reinterpret_cast<uintptr_t>(data) % 16 == 0 ? sum_fingerprint<count, Value>
+                                                                    : sum_fingerprint<1, Value>;
+    kernel<<<blocks, tuning::reduce_threads, 0, stream>>>(static_cast<const Value *>(data), values,
+                                                          index, sum);
+    return cudaGetLastError();
 }
 
 } // namespace
@@ -158,22 +188,12 @@ cudaError_t permute_async(const Scratch &scratch, const shuf__computation &compu
 cudaError_t fingerprint_async(const void *data, unsigned width, uint64_t values, uint64_t index,
                               int sm_count, unsigned long long *sum, cudaStream_t stream)
 {
-    uint64_t needed = (values + tuning::reduce_threads - 1) / tuning::reduce_threads;
-    uint64_t most = static_cast<uint64_t>(sm_count) * tuning::reduce_blocks_per_sm;
-    auto blocks = static_cast<unsigned>(needed < most ? needed : most);
-    cudaError_t e = cudaMemsetAsync(sum, 0, sizeof *sum, stream);
+    const cudaError_t e = cudaMemsetAsync(sum, 0, sizeof *sum, stream);
     if (e != cudaSuccess || values == 0)
         return e;
-    if (width == 2)
-        sum_fingerprint<<<blocks, tuning::reduce_threads, 0, stream>>>(
-            static_cast<const uint16_t *>(data), values, index, sum);
-    else if (width == 4)
-        sum_fingerprint<<<blocks, tuning::reduce_threads, 0, stream>>>(
-            static_cast<const uint32_t *>(data), values, index, sum);
-    else
-        sum_fingerprint<<<blocks, tuning::reduce_threads, 0, stream>>>(
-            static_cast<const uint64_t *>(data), values, index, sum);
-    return cudaGetLastError();
+    return width == 2   ? sum_async<uint16_t>(data, values, index, sm_count, sum, stream)
+           : width == 4 ? sum_async<uint32_t>(data, values, index, sm_count, sum, stream)
+                        : sum_async<uint64_t>(data, values, index, sm_count, sum, stream);
 }
 
 /* The keys come first, because the size of the tiles' states depends on the permutation. */

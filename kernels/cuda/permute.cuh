@@ -56,6 +56,14 @@ cudaError_t primefold_rows_async(const shuf__permutation &p, unsigned width,
 cudaError_t primefold_look_up_async(const shuf__look_up &l, unsigned width, const void *at,
                                     void *values, uint64_t count, cudaStream_t stream);
 
+/* Whether primefold_sum_async() can do the permutation. */
+bool primefold_sums(const shuf__permutation &p);
+
+/* Queues one launch that sets *sum, which is device memory, to the fingerprint of the values.
+ * `index` is the index of the first value in the result. */
+cudaError_t primefold_sum_async(const shuf__permutation &p, uint64_t index, unsigned long long *sum,
+                                cudaStream_t stream);
+
 /* Loads the kernels of quick computations with `primefold`. */
 cudaError_t primefold_load();
 

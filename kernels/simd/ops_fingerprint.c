@@ -33,38 +33,37 @@ typedef __m256i vector;
 static inline vector terms(vector z)
 {
     const vector w = V(mul_epu32)(z, V(srli_epi64)(z, 32)), x = VI(xor)(w, z);
-    return V(mul_epu32)(VI(xor)(x, V(srli_epi64)(w, 32)),
-                        VI(or)(V(srli_epi64)(x, 32), EACH(1)));
+    return V(mul_epu32)(VI(xor)(x, V(srli_epi64)(w, 32)), VI(or)(V(srli_epi64)(x, 32), EACH(1)));
 }
 
 /* Sets `sum` to the sum of the terms of whole vectors, and `i` to the number of their values. */
-#define SUM_VECTORS(LOAD)                                                          \
-    uint64_t lane[LANES];                                                          \
-    for (unsigned c = 0; c < LANES; c++)                                           \
-        lane[c] = (first + c + 1) * SHUF_FINGERPRINT_STEP;                         \
-    vector place = LOAD_WIDE(lane), all = VI(setzero)();                           \
-    for (; count - i >= LANES; i += LANES) {                                       \
-        all = V(add_epi64)(all, terms(V(add_epi64)(place, LOAD(values + i))));     \
-        place = V(add_epi64)(place, EACH(LANES * SHUF_FINGERPRINT_STEP));          \
-    }                                                                              \
-    VI(storeu)((void *)lane, all);                                                 \
-    for (unsigned c = 0; c < LANES; c++)                                           \
+#define SUM_VECTORS(LOAD)                                                      \
+    uint64_t lane[LANES];                                                      \
+    for (unsigned c = 0; c < LANES; c++)                                       \
+        lane[c] = (first + c + 1) * SHUF_FINGERPRINT_STEP;                     \
+    vector place = LOAD_WIDE(lane), all = VI(setzero)();                       \
+    for (; count - i >= LANES; i += LANES) {                                   \
+        all = V(add_epi64)(all, terms(V(add_epi64)(place, LOAD(values + i)))); \
+        place = V(add_epi64)(place, EACH(LANES * SHUF_FINGERPRINT_STEP));      \
+    }                                                                          \
+    VI(storeu)((void *)lane, all);                                             \
+    for (unsigned c = 0; c < LANES; c++)                                       \
         sum += lane[c];
 
 #else
 #define SUM_VECTORS(LOAD)
 #endif
 
-#define FINGERPRINT(name, LOAD, Value)                                                           \
-    uint64_t SHUF__SIMD_NAME(shuf__fingerprint_##name)(const Value *values, size_t count,        \
-                                                       uint64_t first)                           \
-    {                                                                                            \
-        uint64_t sum = 0;                                                                        \
-        size_t i = 0;                                                                            \
-        SUM_VECTORS(LOAD)                                                                        \
-        for (; i < count; i++)                                                                   \
-            sum += shuf_fingerprint_term(first + i, values[i]);                                  \
-        return sum;                                                                              \
+#define FINGERPRINT(name, LOAD, Value)                                                    \
+    uint64_t SHUF__SIMD_NAME(shuf__fingerprint_##name)(const Value *values, size_t count, \
+                                                       uint64_t first)                    \
+    {                                                                                     \
+        uint64_t sum = 0;                                                                 \
+        size_t i = 0;                                                                     \
+        SUM_VECTORS(LOAD)                                                                 \
+        for (; i < count; i++)                                                            \
+            sum += shuf_fingerprint_term(first + i, values[i]);                           \
+        return sum;                                                                       \
     }
 
 FINGERPRINT(half, LOAD_HALF, uint16_t)

@@ -18,12 +18,17 @@
 
 #define SHUF_FINGERPRINT_STEP UINT64_C(0x9E3779B97F4A7C15)
 
+/* The term of value[i], for z = value[i] + (i + 1) * SHUF_FINGERPRINT_STEP. */
+SHUF_FUNCTION uint64_t shuf_fingerprint_mix(uint64_t z)
+{
+    const uint64_t w = (uint64_t)(uint32_t)z * (uint32_t)(z >> 32), x = w ^ z;
+    return (uint64_t)(uint32_t)(x ^ w >> 32) * (uint32_t)(x >> 32 | 1);
+}
+
 /* The term of one value. `index` counts all values of the result, row by row. */
 SHUF_FUNCTION uint64_t shuf_fingerprint_term(uint64_t index, uint64_t value)
 {
-    const uint64_t z = value + (index + 1) * SHUF_FINGERPRINT_STEP;
-    const uint64_t w = (uint64_t)(uint32_t)z * (uint32_t)(z >> 32), x = w ^ z;
-    return (uint64_t)(uint32_t)(x ^ w >> 32) * (uint32_t)(x >> 32 | 1);
+    return shuf_fingerprint_mix(value + (index + 1) * SHUF_FINGERPRINT_STEP);
 }
 
 #endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The fingerprint of a part of a row of `primefold`, in one pass that stores no values. A thread adds
+ * the terms of its values in registers. It computes groups in the same way as fold_rows.cuh, and
+ * leaves those with unfinished values to the list of the warp.
+ */
+#include "permute.cuh"
+
+#include "fold_forms.cuh"
+#include "host/primefold_shape.h"
+#include "shuf/fingerprint.h"
+#include "tuning.cuh"
+
+#include <cub/block/block_reduce.cuh>
+
+namespace shuf
+{
+
+namespace
+{
+
+/* Adds the terms of the values of a group that begins at value number `at` of the part. Computes these
+ * values again from their positions. */
+template <typename Form> struct AddAgain {
+    const Form &f;
+    const Rows &rows;
+    const Part &part;
+    uint64_t first, index; /* numbers of the first value of the part: in the row, in the result */
+    unsigned long long &sum;
+
+    __device__ __forceinline__ void operator()(uint32_t at) const
+    {
+        const uint32_t end = at + group < part.count ? at + group : part.count;
+#pragma unroll 1
+        for (; at < end; at++)
+            sum += shuf_fingerprint_term(index + at,
+                                         cycle_walk(f, f.row, rows.position(first + at)));
+    }
+};
+
+template <typename Form>
+__global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, uint32_t>)
+    fold_sum(__grid_constant__ const Form f,
+             __grid_constant__ const Steps<typename Form::Word> steps,
+             __grid_constant__ const Rows rows, uint32_t tiles, uint64_t index,
+             unsigned long long *total)
+{
+    using List = Deferred<Form::groups>;
+    using Reduce = cub::BlockReduce<unsigned long long, fold_threads>;
+    constexpr uint32_t group_stride = fold_threads * group;
+    __shared__ List lists[fold_threads / 32];
+    __shared__ typename Reduce::TempStorage storage;
+    List &list = lists[threadIdx.x / 32];
+    const uint64_t first = uint64_t{blockIdx.x} * tiles * fold_tile<Form>;
+    const Part part(rows, first, tiles * fold_tile<Form>);
+    const uint32_t whole = part.count - (part.wraps ? 1 : 0);
+    unsigned long long sum = 0;
+    const AddAgain<Form> add_again{f, rows, part, first, index + first, sum};
+    list.start();
+    const uint32_t mine = threadIdx.x * group;
+    uint64_t place = (index + first + mine + 1) * SHUF_FINGERPRINT_STEP;
+    typename Form::Word start = f.start(f.row, rows.offset + (first + mine) * rows.stride);
+#pragma unroll 1
+    for (uint32_t at = mine; at - mine < part.count; at += fold_tile<Form>) {
+        typename Form::Word x[Form::groups][group];
+#pragma unroll
+        for (int g = 0; g < Form::groups; g++) {
+            spread(f, start, steps.one, x[g]);
+            start = f.add(start, steps.leap);
+        }
+        uint32_t met = 0;
+        f.evaluate_unchecked(f.row, x, met);
+        const bool right = f.in_range(met); /* holds for all groups */
+        Again again = {0, 0};
+#pragma unroll
+        for (int g = 0; g < Form::groups; g++) {
+            const uint32_t here = at + g * group_stride;
+            if (right && f.is_below(f.most(x[g])) && here + group <= whole)
+#pragma unroll
+                for (uint32_t c = 0; c < group; c++)
+                    sum += shuf_fingerprint_mix(
+                        place + (g * group_stride + c) * SHUF_FINGERPRINT_STEP + x[g][c]);
+            else if (here < part.count)
+                again.groups |= 1u << g;
+        }
+        place += fold_tile<Form> * SHUF_FINGERPRINT_STEP;
+        list.take(at, again, add_again);
+    }
+    list.finish(add_again);
+    sum = Reduce(storage).Sum(sum);
+    if (threadIdx.x == 0)
+        atomicAdd(total, sum);
+}
+
+} // namespace
+
+bool primefold_sums(const shuf__permutation &p)
+{
+    return p.algorithm == SHUF_ALGORITHM_PRIMEFOLD && !p.window && p.rows == 1 &&
+           shuf__bits(p.n - 1) > SHUF_PRIMEFOLD_MEDIUM_BITS;
+}
+
+cudaError_t primefold_sum_async(const shuf__permutation &p, uint64_t index, unsigned long long *sum,
+                                cudaStream_t stream)
+{
+    const shuf_primefold_shape shape = shuf__primefold_shape(p.n);
+    const cudaError_t e = cudaMemsetAsync(sum, 0, sizeof *sum, stream);
+    if (e != cudaSuccess)
+        return e;
+    return with_form<Direction::forward, true>(shape, [&](auto of) {
+        using Form = typename decltype(of)::Form;
+        const Form f = of.make(p, shape);
+        const uint64_t most = blocks_for(p.count, fold_tile<Form>) / tuning::fold_blocks;
+        const uint64_t tiles = most < 1 ? 1 : most < tuning::fold_tiles ? most : tuning::fold_tiles;
+        fold_sum<<<blocks_for(p.count, fold_tile<Form> * tiles), fold_threads, 0, stream>>>(
+            f, make_steps(f, shape.p, p.stride), make_rows_for<Form>(p, shape.p),
+            static_cast<uint32_t>(tiles), index, sum);
+        return cudaGetLastError();
+    });
+}
+
+} // namespace shuf
