@@ -207,6 +207,10 @@ struct Fold32 : SumsModP {
     }
 };
 
+/* For p < 2^32. */
+template <int Maps, Direction direction = Direction::forward>
+using Fold32Whole = Fold32<Maps, direction, RangeCheck::on, 32>;
+
 } // namespace shuf
 
 #endif

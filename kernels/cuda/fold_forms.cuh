@@ -10,6 +10,7 @@
 #include "fold16.cuh"
 #include "fold32.cuh"
 #include "fold64.cuh"
+#include "fold_double.cuh"
 #include "fold_rows.cuh"
 #include "inverse.h"
 
@@ -52,6 +53,8 @@ cudaError_t with_form(const shuf_primefold_shape &shape, Use use)
     }
     if (shape.p >> 31 == 0)
         return use(FormOf<Fold32<few_maps, direction>, direction>{});
+    if (shape.p >> 32 == 0)
+        return use(FormOf<Fold32Whole<few_maps, direction>, direction>{});
     if constexpr (direction == Direction::forward)
         if (shape.p >> FoldDouble<few_maps>::most_bits == 0)
             return use(FormOf<FoldDouble<few_maps>>{});

@@ -322,6 +322,7 @@ template <typename Out> void load_all(cudaError_t &e)
     load(e, fold_quick<Fold16<SHUF_PRIMEFOLD_MAPS, false>, Out>);
     load(e, fold_quick<Fold32<SHUF_PRIMEFOLD_MAPS_LARGE_21>, Out>);
     load(e, fold_quick<Fold32<SHUF_PRIMEFOLD_MAPS_LARGE_62>, Out>);
+    load(e, fold_quick<Fold32Whole<SHUF_PRIMEFOLD_MAPS_LARGE_62>, Out>);
     load(e, fold_quick<FoldDouble<SHUF_PRIMEFOLD_MAPS_LARGE_62>, Out>);
     load(e, fold_quick<Fold64<SHUF_PRIMEFOLD_MAPS_LARGE_62>, Out>);
 }

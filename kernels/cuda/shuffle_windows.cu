@@ -416,16 +416,21 @@ uint64_t windows_bytes(const shuf__shuffle &s)
     return lay_out(s, nullptr).bytes;
 }
 
+/* windows_suit() excludes the sizes of other forms. */
+template <typename Form> constexpr bool suits = false;
+template <Direction direction>
+constexpr bool suits<Fold32<SHUF_PRIMEFOLD_MAPS_LARGE_62, direction>> = true;
+
 cudaError_t windows_async(const shuf__shuffle &s, const void *in, void *out, void *temporary,
                           cudaStream_t stream)
 {
     const Windows w = lay_out(s, temporary);
     const shuf_primefold_shape shape = shuf__primefold_shape(s.permutation.n);
     const auto use = [&](auto of) {
-        if constexpr (sizeof(typename decltype(of)::Form::Word) == 4)
+        if constexpr (suits<typename decltype(of)::Form>)
             return partition_all(of, s, shape, w, stream);
         else
-            return cudaErrorInvalidValue; /* windows_suit() excludes this size */
+            return cudaErrorInvalidValue;
     };
     const cudaError_t e = s.inverse ? with_form<Direction::inverse, true>(shape, use)
                                     : with_form<Direction::forward, true>(shape, use);

@@ -27,15 +27,6 @@ constexpr int blocks_per_sm = sizeof(typename Form::Word) == 4 ? tuning::walk_bl
 template <typename Form> constexpr uint32_t each = groups<Form> *group; /* values of a lane */
 template <typename Form> constexpr uint32_t turn = lanes *each<Form>;
 
-/* Does the same as shuf::with_form(), but for p < 2^32 the words have 32 bits. */
-template <Direction direction, typename Use>
-cudaError_t with_form(const shuf_primefold_shape &shape, Use use)
-{
-    using Form = Fold32<SHUF_PRIMEFOLD_MAPS_LARGE_62, direction, RangeCheck::on, 32>;
-    return shape.p >> 31 == 1 ? use(FormOf<Form, direction>{})
-                              : shuf::with_form<direction>(shape, use);
-}
-
 /* The step of a lane, over 32 positions. */
 template <typename Form>
 typename Form::Word step_of(const Form &f, const shuf_primefold_shape &shape)
