@@ -17,7 +17,7 @@ namespace
 struct Batch : RowKeys {
     uint64_t rows;
     uint32_t rows_a_block;
-    uint32_t groups;                     /* of a short row */
+    uint32_t groups;                     /* of a short row; a group of exchange_rows is one value */
     uint32_t rows_a_turn, groups_a_turn; /* from a thread's group to its next */
     uint32_t tiles;                      /* the number of blocks that share a long row */
 };
@@ -117,20 +117,23 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
     tiles_of_row(f, keys, rows, steps, first, values, out + row * rows.count + first);
 }
 
-/* Many rows of few values: each thread shuffles one row, in a column of shared memory. */
+/* Many rows of few values: each thread shuffles one row, in a column of shared memory. The columns
+ * have gaps between their bytes, so that neighbouring values of a row are in different banks. */
+constexpr int exchange_pitch = tuning::exchange_rows + 4;
+
 template <typename Out>
 __global__ void __launch_bounds__(tuning::exchange_rows)
     exchange_rows(__grid_constant__ const Rows rows, __grid_constant__ const Batch batch, Out *out)
 {
-    constexpr int width = tuning::exchange_rows;
-    extern __shared__ uint8_t value[]; /* n rows of `width` bytes */
+    constexpr int width = tuning::exchange_rows, pitch = exchange_pitch;
+    extern __shared__ uint8_t value[]; /* n times `pitch` bytes */
     const auto n = static_cast<uint32_t>(batch.shape.n);
     const uint64_t first = uint64_t{blockIdx.x} * width, left = batch.rows - first;
     const auto mine = static_cast<uint32_t>(left < width ? left : width);
     uint8_t *column = value + threadIdx.x;
 
     for (uint32_t k = 0; k < n; k++)
-        column[k * width] = static_cast<uint8_t>(k);
+        column[k * pitch] = static_cast<uint8_t>(k);
     for (uint32_t block = (n + 7) / 8; block-- > 0;) {
         uint32_t word[8];
         shuf_key_words_for(n, batch.key, batch.epoch + first + threadIdx.x, SHUF_PURPOSE_PRIMEFOLD,
@@ -140,24 +143,35 @@ __global__ void __launch_bounds__(tuning::exchange_rows)
             const uint32_t k = 8 * block + static_cast<uint32_t>(w);
             if (k < n && k > 0) {
                 const uint32_t other = shuf_primefold_exchange(word[w], k);
-                const uint8_t a = column[k * width], b = column[other * width];
-                column[k * width] = b;
-                column[other * width] = a;
+                const uint8_t a = column[k * pitch], b = column[other * pitch];
+                column[k * pitch] = b;
+                column[other * pitch] = a;
             }
         }
     }
     __syncthreads();
     const auto count = static_cast<uint32_t>(rows.count);
+    out += first * count;
+    uint32_t row = threadIdx.x / count, i = threadIdx.x % count;
     for (uint32_t t = threadIdx.x; t < mine * count; t += width) {
-        const uint32_t row = t / count, i = t - row * count;
-        const auto position = static_cast<uint32_t>((rows.offset + i * rows.stride) % n);
-        out[(first + row) * count + i] = static_cast<Out>(value[position * width + row]);
+        const auto position = static_cast<uint32_t>(rows.position(i));
+        out[t] = static_cast<Out>(value[position * pitch + row]);
+        row += batch.rows_a_turn, i += batch.groups_a_turn;
+        if (i >= count)
+            row++, i -= count;
     }
 }
 
-Batch make_batch(const shuf__permutation &p, const shuf_primefold_shape &shape)
+/* The batch, if a block computes its rows in groups of `each` values, one group in each of
+ * `threads` threads at a time. */
+Batch make_batch(const shuf__permutation &p, const shuf_primefold_shape &shape, uint64_t each,
+                 uint64_t threads)
 {
+    const uint64_t groups = (p.count + each - 1) / each;
     Batch batch{};
+    batch.groups = static_cast<uint32_t>(groups);
+    batch.rows_a_turn = static_cast<uint32_t>(threads / groups);
+    batch.groups_a_turn = static_cast<uint32_t>(threads % groups);
     batch.shape = shape;
     batch.key = shuf__permutation_key(&p);
     batch.epoch = p.epoch;
@@ -172,14 +186,10 @@ cudaError_t many_rows(const shuf__permutation &p, const shuf_primefold_shape &sh
     static_assert(is_form<Form, group>());
     const Form f(shape);
     const Rows rows = make_rows_for<Form>(p, shape.p);
-    Batch batch = make_batch(p, shape);
+    Batch batch = make_batch(p, shape, group, fold_threads);
     auto *target = static_cast<Out *>(out);
-    const uint64_t groups = (p.count + group - 1) / group;
-    if (groups <= tuning::fold_short) {
-        const uint64_t fit = tuning::fold_block_groups / groups;
-        batch.groups = static_cast<uint32_t>(groups);
-        batch.rows_a_turn = static_cast<uint32_t>(fold_threads / groups);
-        batch.groups_a_turn = static_cast<uint32_t>(fold_threads % groups);
+    if (batch.groups <= tuning::fold_short) {
+        const uint64_t fit = tuning::fold_block_groups / batch.groups;
         batch.rows_a_block =
             static_cast<uint32_t>(fit < tuning::fold_rows ? fit : tuning::fold_rows);
         fold_short_rows<Form, Maps>
@@ -197,9 +207,9 @@ template <typename Out>
 cudaError_t exchange(const shuf__permutation &p, const shuf_primefold_shape &shape, void *out,
                      cudaStream_t stream)
 {
-    exchange_rows<<<blocks_for(p.rows, tuning::exchange_rows), tuning::exchange_rows,
-                    p.n * tuning::exchange_rows, stream>>>(make_rows(p), make_batch(p, shape),
-                                                           static_cast<Out *>(out));
+    constexpr int width = tuning::exchange_rows;
+    exchange_rows<<<blocks_for(p.rows, width), width, p.n * exchange_pitch, stream>>>(
+        make_rows(p), make_batch(p, shape, 1, width), static_cast<Out *>(out));
     return cudaGetLastError();
 }
 
