@@ -11,10 +11,20 @@
 namespace shuf
 {
 
-/* A mask of the bits below the highest set bit of y. */
-__device__ __forceinline__ uint32_t below_top(uint32_t y)
+/* The number of bits below the highest set bit of y. */
+__device__ __forceinline__ uint32_t bits_below_top(uint32_t y)
 {
-    return 0x7fffffff >> __clz(static_cast<int>(y));
+    uint32_t bits;
+    asm("bfind.u32 %0, %1;" : "=r"(bits) : "r"(y));
+    return bits;
+}
+
+/* The lowest `bits` bits of x, in one instruction. */
+__device__ __forceinline__ uint32_t lowest(uint32_t x, uint32_t bits)
+{
+    uint32_t result;
+    asm("szext.clamp.u32 %0, %1, %2;" : "=r"(result) : "r"(x), "r"(bits));
+    return result;
 }
 
 /* The result y of a map is first a fraction: y / p, in units of 2^-32. Then y = fraction * p >> 32.
@@ -121,11 +131,11 @@ template <int Maps, bool Fixed, Direction direction = Direction::forward> struct
     /* Changes only the bits of shuf__primefold_free(), so the result stays below p. */
     __device__ __forceinline__ uint32_t folded(uint32_t x, uint32_t fold) const
     {
-        const uint32_t free = below_top(x ^ p);
+        const uint32_t free = bits_below_top(x ^ p);
         if constexpr (direction == Direction::forward)
-            return x ^ ((x >> SHUF_PRIMEFOLD_SHIFT_SMALL ^ fold) & free);
-        const uint32_t kept = x & ~free;
-        uint32_t y = (x ^ kept >> SHUF_PRIMEFOLD_SHIFT_SMALL ^ fold) & free;
+            return x ^ lowest(x >> SHUF_PRIMEFOLD_SHIFT_SMALL ^ fold, free);
+        const uint32_t kept = x ^ lowest(x, free);
+        uint32_t y = lowest(x ^ kept >> SHUF_PRIMEFOLD_SHIFT_SMALL ^ fold, free);
 #pragma unroll
         for (int by = SHUF_PRIMEFOLD_SHIFT_SMALL; by < 16; by *= 2)
             y ^= y >> by;

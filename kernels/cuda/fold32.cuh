@@ -14,6 +14,9 @@
  * 2^-52. If q is one less, m x - q p is too large by p. This happens only to remainders below p^2
  * 2^-52. There are fewer than 2^12 of them, for p < 2^31 fewer than 2^10, and none for p < 2^26.
  * The result for x >= p does not matter: the range check detects such an x.
+ *
+ * For n up to 2^21, too many of the numbers are `whole` or more. The form then compares each number
+ * before a fold, and needs no range check.
  */
 #ifndef SHUF__CUDA_FOLD32_CUH
 #define SHUF__CUDA_FOLD32_CUH
@@ -32,6 +35,7 @@ struct Fold32 : SumsModP {
     using Word = uint32_t;
     static constexpr bool checks_range = check == RangeCheck::on, is_right_past_n = true;
     static constexpr int shift = large_shift<Maps>;
+    static constexpr bool compares = shift == SHUF_PRIMEFOLD_SHIFT_LARGE_21;
     static constexpr int groups =
         checks_range ? tuning::fold_checked_groups : tuning::fold_unchecked_groups;
     static constexpr int blocks_per_sm =
@@ -146,11 +150,16 @@ struct Fold32 : SumsModP {
         }
     }
 
+    __device__ __forceinline__ uint32_t folded(uint32_t x, uint32_t fold) const
+    {
+        return x < whole ? fold_of<direction, shift>(x, fold) : x;
+    }
+
     __device__ __forceinline__ uint32_t rest(const Row &keys, uint32_t x) const
     {
 #pragma unroll 1
         for (int r = 1; r < Maps; r++)
-            x = mapped(keys, r, x < whole ? fold_of<direction, shift>(x, keys.map[r - 1].fold) : x);
+            x = mapped(keys, r, folded(x, keys.map[r - 1].fold));
         return x;
     }
 
@@ -168,11 +177,14 @@ struct Fold32 : SumsModP {
             const Map map = keys.map[r];
 #pragma unroll
             for (int g = 0; g < Groups; g++) {
-                if constexpr (checks_range)
+                if constexpr (checks_range && !compares)
                     met = most(x[g], met);
 #pragma unroll
                 for (int c = 0; c < group; c++)
-                    x[g][c] = unreduced(map, fold_of<direction, shift>(x[g][c], fold), high[g][c]);
+                    x[g][c] = unreduced(map,
+                                        compares ? folded(x[g][c], fold)
+                                                 : fold_of<direction, shift>(x[g][c], fold),
+                                        high[g][c]);
             }
         }
         if constexpr (direction == Direction::inverse)
@@ -198,7 +210,7 @@ struct Fold32 : SumsModP {
 
     __device__ __forceinline__ bool in_range(uint32_t met) const
     {
-        return !checks_range || met < whole;
+        return !checks_range || compares || met < whole;
     }
 
     __device__ __forceinline__ bool is_below(uint32_t most) const
