@@ -227,13 +227,14 @@ struct Again {
     uint32_t groups, anew;
 };
 
-/* Groups of a warp that a list keeps for later, in shared memory. The warp finishes 32 of them at a
- * time, one in each thread, because one group alone would take as long. An entry is the number of
- * the group's first value, and perhaps the bit `anew`. */
-template <int Groups> struct Deferred {
-    static constexpr uint32_t lanes = 32, anew = uint32_t{1} << 31;
+/* A list in shared memory of what a warp does later, 32 entries at a time, one in each thread,
+ * because one alone would take as long. A thread adds at most `Each` entries before a
+ * finish_whole(). */
+template <typename Entry, int Each> struct Deferred {
+    static constexpr uint32_t lanes = 32;
 
-    uint32_t count, group_of[lanes * (1 + Groups)];
+    uint32_t count;
+    Entry entry[lanes * (1 + Each)];
 
     __device__ __forceinline__ void start()
     {
@@ -242,8 +243,13 @@ template <int Groups> struct Deferred {
         __syncwarp();
     }
 
-    /* Finishes the last groups of the list, at most one for each lane. */
-    template <typename Finish> __device__ __forceinline__ void finish(Finish &&finish_group)
+    __device__ __forceinline__ void add(const Entry &more)
+    {
+        entry[shared_count(count)] = more;
+    }
+
+    /* Finishes the last entries, at most one for each lane. */
+    template <typename Finish> __device__ __forceinline__ void finish(Finish &&finish_entry)
     {
         const uint32_t lane = threadIdx.x % lanes, all = count;
         const uint32_t from = all > lanes ? all - lanes : 0;
@@ -251,33 +257,23 @@ template <int Groups> struct Deferred {
         if (lane == 0)
             count = from;
         if (from + lane < all)
-            finish_group(group_of[from + lane]);
+            finish_entry(entry[from + lane]);
         __syncwarp();
     }
 
-    /* Adds the groups of a thread. They begin at `at` and are group_stride apart. */
-    template <typename Finish>
-    __device__ __forceinline__ void take(uint32_t at, Again again, Finish &&finish_group)
+    template <typename Finish> __device__ __forceinline__ void finish_whole(Finish &&finish_entry)
     {
-        constexpr uint32_t group_stride = fold_threads * group;
-        if (!__any_sync(0xffffffff, again.groups != 0))
-            return;
-#pragma unroll 1
-        for (; again.groups != 0; again.groups &= again.groups - 1) {
-            const uint32_t g = __ffs(static_cast<int>(again.groups)) - 1;
-            const uint32_t entry = (again.anew >> g & 1 ? anew : 0) | (at + g * group_stride);
-            group_of[shared_count(count)] = entry;
-        }
         __syncwarp();
         while (count >= lanes)
-            finish(finish_group);
+            finish(finish_entry);
     }
 };
 
 /* Replaces the unfinished values of a group in memory. */
 template <typename Form, typename Out, int Groups = Form::groups> struct Unfinished {
-    using List = Deferred<Groups>;
-    static constexpr uint32_t anew = List::anew;
+    /* An entry is the number of a group's first value, and perhaps the bit `anew`. */
+    using List = Deferred<uint32_t, Groups>;
+    static constexpr uint32_t anew = uint32_t{1} << 31;
 
     const Form &f;
     const typename Form::Row &keys;
@@ -296,9 +292,18 @@ template <typename Form, typename Out, int Groups = Form::groups> struct Unfinis
         list.finish(*this);
     }
 
+    /* Adds the groups of a thread. They begin at `at` and are group_stride apart. */
     __device__ __forceinline__ void take(uint32_t at, Again again)
     {
-        list.take(at, again, *this);
+        constexpr uint32_t group_stride = fold_threads * group;
+        if (!__any_sync(0xffffffff, again.groups != 0))
+            return;
+#pragma unroll 1
+        for (; again.groups != 0; again.groups &= again.groups - 1) {
+            const uint32_t g = __ffs(static_cast<int>(again.groups)) - 1;
+            list.add((again.anew >> g & 1 ? anew : 0) | (at + g * group_stride));
+        }
+        list.finish_whole(*this);
     }
 
     __device__ __forceinline__ void operator()(uint32_t entry) const

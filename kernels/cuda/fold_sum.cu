@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The fingerprint of a part of a row of `primefold`, in one pass that stores no values. A thread adds
- * the terms of its values in registers. It computes groups in the same way as fold_rows.cuh, and
- * leaves those with unfinished values to the list of the warp.
+ * The fingerprint of a part of a row of `primefold`, in one pass that stores no values. A thread
+ * adds the terms of its values in registers. It computes groups as fold_rows.cuh does, and adds the
+ * terms of unfinished values too. A list of the warp corrects these.
  */
 #include "permute.cuh"
 
@@ -19,24 +19,50 @@ namespace shuf
 namespace
 {
 
-/* Adds the terms of the values of a group that begins at value number `at` of the part. Computes these
- * values again from their positions. */
-template <typename Form> struct AddAgain {
+/* A wrong term: that of value number `at` of the part. */
+template <typename Word> struct Wrong {
+    uint32_t at;
+    bool anew; /* x is wrong; else cycle walking goes on from x */
+    Word x;
+};
+
+/* Replaces a wrong term in the sum. Values behind the end of the part have no right term. */
+template <typename Form> struct Correct {
     const Form &f;
     const Rows &rows;
     const Part &part;
     uint64_t first, index; /* numbers of the first value of the part: in the row, in the result */
     unsigned long long &sum;
 
-    __device__ __forceinline__ void operator()(uint32_t at) const
+    __device__ __forceinline__ void operator()(const Wrong<typename Form::Word> &wrong) const
     {
-        const uint32_t end = at + group < part.count ? at + group : part.count;
-#pragma unroll 1
-        for (; at < end; at++)
-            sum += shuf_fingerprint_term(index + at,
-                                         cycle_walk(f, f.row, rows.position(first + at)));
+        typename Form::Word x = wrong.x;
+        sum -= shuf_fingerprint_term(index + wrong.at, x);
+        if (wrong.at >= part.count)
+            return;
+        if (wrong.anew || !Form::is_right_past_n)
+            x = cycle_walk(f, f.row, rows.position(first + wrong.at));
+        else if ((x = f.settled(x)) >= f.n)
+            x = cycle_walk(f, f.row, x);
+        sum += shuf_fingerprint_term(index + wrong.at, x);
     }
 };
+
+/* Adds the values of a group that are unfinished, or not among the first `whole`, to the list. */
+template <typename Form, typename List>
+__device__ __forceinline__ void defer(const Form &f, List &list, uint32_t whole, uint32_t at,
+                                      uint32_t met, const typename Form::Word (&x)[group])
+{
+    uint32_t which = unfinished(f, met, x);
+    for (uint32_t c = 0; c < group && at + group > whole; c++)
+        which |= at + c >= whole ? 1u << c : 0;
+#pragma unroll 1
+    for (; which != 0; which &= which - 1) {
+        const uint32_t c = __ffs(static_cast<int>(which)) - 1;
+        const auto word = c < 2 ? c == 0 ? x[0] : x[1] : c == 2 ? x[2] : x[3];
+        list.add({at + c, !f.in_range(met) || at + c >= whole, word});
+    }
+}
 
 template <typename Form>
 __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, uint32_t>)
@@ -45,7 +71,7 @@ __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, uint32_
              __grid_constant__ const Rows rows, uint32_t tiles, uint64_t index,
              unsigned long long *total)
 {
-    using List = Deferred<Form::groups>;
+    using List = Deferred<Wrong<typename Form::Word>, Form::groups * group>;
     using Reduce = cub::BlockReduce<unsigned long long, fold_threads>;
     constexpr uint32_t group_stride = fold_threads * group;
     __shared__ List lists[fold_threads / 32];
@@ -55,7 +81,7 @@ __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, uint32_
     const Part part(rows, first, tiles * fold_tile<Form>);
     const uint32_t whole = part.count - (part.wraps ? 1 : 0);
     unsigned long long sum = 0;
-    const AddAgain<Form> add_again{f, rows, part, first, index + first, sum};
+    const Correct<Form> correct{f, rows, part, first, index + first, sum};
     list.start();
     const uint32_t mine = threadIdx.x * group;
     uint64_t place = (index + first + mine + 1) * SHUF_FINGERPRINT_STEP;
@@ -70,23 +96,26 @@ __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, uint32_
         }
         uint32_t met = 0;
         f.evaluate_unchecked(f.row, x, met);
-        const bool right = f.in_range(met); /* holds for all groups */
-        Again again = {0, 0};
+        bool below = true;
 #pragma unroll
         for (int g = 0; g < Form::groups; g++) {
-            const uint32_t here = at + g * group_stride;
-            if (right && f.is_below(f.most(x[g])) && here + group <= whole)
+            below = below && f.is_below(f.most(x[g]));
 #pragma unroll
-                for (uint32_t c = 0; c < group; c++)
-                    sum += shuf_fingerprint_mix(
-                        place + (g * group_stride + c) * SHUF_FINGERPRINT_STEP + x[g][c]);
-            else if (here < part.count)
-                again.groups |= 1u << g;
+            for (uint32_t c = 0; c < group; c++)
+                sum += shuf_fingerprint_mix(place + (g * group_stride + c) * SHUF_FINGERPRINT_STEP +
+                                            x[g][c]);
         }
         place += fold_tile<Form> * SHUF_FINGERPRINT_STEP;
-        list.take(at, again, add_again);
+        const bool ends = at - mine + fold_tile<Form> > whole;
+        const bool wrong = ends || !below || !f.in_range(met); /* `met` is of all groups */
+        if (!__any_sync(0xffffffff, wrong))
+            continue;
+#pragma unroll
+        for (int g = 0; g < Form::groups && wrong; g++)
+            defer(f, list, whole, at + g * group_stride, met, x[g]);
+        list.finish_whole(correct);
     }
-    list.finish(add_again);
+    list.finish(correct);
     sum = Reduce(storage).Sum(sum);
     if (threadIdx.x == 0)
         atomicAdd(total, sum);
