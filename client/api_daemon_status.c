@@ -62,6 +62,7 @@ static shuf_status read_status_reply(struct shuf__round_trip *trip, const Shuf__
         .hits = from->hits,
         .joined = from->joined,
         .computed = from->computed,
+        .computed_on_host = from->computed_on_host,
         .evicted = from->evicted,
         .log_dropped = from->log_dropped,
         .other_users = from->other_users,

@@ -108,12 +108,12 @@ static void leave(void *context)
 static void settle(struct shuf__server *server)
 {
     if (!server->draining || server->ended || !LIST_EMPTY(&server->service.sessions.list) ||
-        !shuf__engine_is_idle(server->engine) || server->service.allocations.worker_blocks > 0)
+        !shuf__engine_all_idle(server->engine) || server->service.allocations.worker_blocks > 0)
         return;
     shuf__leases_finish(&server->service.leases);
     shuf__pool_clear(&server->service.pool);
     shuf__allocations_abandon(&server->service.allocations);
-    if (!shuf__engine_is_idle(server->engine)) /* on_engine_idle() continues after the frees */
+    if (!shuf__engine_all_idle(server->engine)) /* on_engine_idle() continues after the frees */
         return;
     server->ended = true;
     shuf__end_guard_start(FORCED_END_MS, EX_SOFTWARE, leave, server);
@@ -367,6 +367,7 @@ static shuf_status start_engine(struct shuf__server *server, struct shuf__error 
     struct shuf__engine_options options = {
         .backend = config->backend,
         .threads = (unsigned)config->threads,
+        .with_host = config->host_results != SHUF__PLACE_DEVICE,
         .queue = config->queue,
         .idle = on_engine_idle,
         .device_failed = on_device_failed,

@@ -239,6 +239,9 @@ static inline bool shuf__memory_is_private(enum shuf__memory kind)
     return kind == SHUF__MEMORY_PRIVATE || kind == SHUF__MEMORY_CUDA_PRIVATE;
 }
 
+/* The evaluations of all rows: see ops->quick. */
+double shuf__backend_evaluations(const struct shuf__request *request);
+
 /* Whether a computation of the request is quick on this backend: see ops->quick. */
 bool shuf__backend_is_quick(const struct shuf__backend_ops *ops,
                             const struct shuf__request *request);

@@ -31,6 +31,11 @@ static uint64_t evaluations_a_row(const struct shuf__request *request)
     return count ? count : 1;
 }
 
+double shuf__backend_evaluations(const struct shuf__request *request)
+{
+    return (double)shuf__request_shape(request).rows * (double)evaluations_a_row(request);
+}
+
 bool shuf__backend_is_quick(const struct shuf__backend_ops *ops,
                             const struct shuf__request *request)
 {

@@ -78,7 +78,8 @@ static shuf_status device_alloc(struct shuf__backend *backend, enum shuf__memory
         cpu_of(backend), kind == SHUF__MEMORY_MEMFD ? kind : SHUF__MEMORY_PRIVATE, bytes, block,
         error);
     block->kind = kind;
-    block->host = NULL;
+    if (!(faults->is_gpu && shuf__memory_is_host(kind)))
+        block->host = NULL;
     if (status == SHUF_OK)
         *(shuf__memory_is_host(kind) ? &seen->host : &seen->device) += bytes;
     return status;
@@ -245,6 +246,8 @@ static const struct shuf__backend_ops device_ops = {
 shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__backend **backend,
                                struct shuf__error *error)
 {
+    if (strcmp(spec, "cpu") == 0) /* the host's engine beside a GPU */
+        return shuf__cpu_ops.open(NULL, threads, backend, error);
     if (strcmp(spec, "none") == 0)
         return shuf__fail(error, SHUF_DEVICE, "backend none: no such device");
     while (faults->open_hangs)
@@ -253,6 +256,7 @@ shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__
     if (!fake)
         return shuf__fail(error, SHUF_NO_MEMORY, "backend fake: out of memory");
     fake->ops = device_ops;
+    fake->ops.rank_index_limits = faults->is_gpu ? shuf__cpu_ops.rank_index_limits : NULL;
     fake->ops.own = faults->is_gpu ? SHUF__MEMORY_CUDA_FD : SHUF__MEMORY_MEMFD;
     fake->base.ops = &fake->ops;
     snprintf(fake->base.device, sizeof fake->base.device, "a fake device");

@@ -202,13 +202,28 @@ bool harness_prepare(struct harness *h, const char *backend, const char *const *
     return true;
 }
 
+static bool has_extra(const struct harness *h, const char *option)
+{
+    for (int i = 0; h->extra[i]; i++)
+        if (strcmp(h->extra[i], option) == 0)
+            return true;
+    return false;
+}
+
 bool harness_restart(struct harness *h)
 {
-    const char *arguments[HARNESS_ARGUMENTS + 5] = {"--socket", h->socket, "--backend", h->backend};
-    const int count = h->backend ? 4 : 2;
-    arguments[count] = NULL;
+    const char *arguments[HARNESS_ARGUMENTS + 7] = {"--socket", h->socket};
+    int count = 2;
+    if (h->backend) {
+        arguments[count++] = "--backend";
+        arguments[count++] = h->backend;
+    }
+    if (h->backend && strncmp(h->backend, "cuda", 4) == 0 && !has_extra(h, "--host-results")) {
+        arguments[count++] = "--host-results";
+        arguments[count++] = "device";
+    }
     for (int i = 0; h->extra[i]; i++)
-        arguments[count + i] = h->extra[i];
+        arguments[count++] = h->extra[i];
     int log = open(h->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (log < 0) {
         perror(h->log);

@@ -34,7 +34,8 @@ struct harness {
     pid_t pid;                    /* 0 while the daemon does not run */
 };
 
-/* Starts `shufd --socket DIR/s --backend BACKEND EXTRA...` and returns when its socket accepts.
+/* Starts `shufd --socket DIR/s --backend BACKEND EXTRA...` and returns when its socket accepts. A
+ * GPU then computes all results (--host-results device), unless EXTRA has another --host-results.
  * `extra` ends with NULL, and may be NULL; its strings must outlive the harness. A failure prints
  * its reason to stderr and leaves nothing behind. */
 bool harness_start(struct harness *h, const char *backend, const char *const *extra);

@@ -23,7 +23,7 @@ static struct wire *begin_endless_job(const struct harness *h, uid_t user, uint6
 
 static void start_gpu(struct harness *h, unsigned call_us)
 {
-    static const char *const for_all[] = {"socket_mode", "0666", NULL};
+    static const char *const for_all[] = {"socket_mode", "0666", "host_results", "device", NULL};
     if (geteuid() != 0) /* only root can become several users */
         skip();
     faults->is_gpu = true;

@@ -71,7 +71,7 @@ static void requests_are_counted(void **state)
         {"shufd_values_total{kind=\"index\"}", 3},
         {"shufd_results_total", 4},
         {"shufd_cache_hits_total", 1},
-        {"shufd_cache_computations_total", 3},
+        {"shufd_cache_computations_total{place=\"host\"}", 3},
         {"shufd_connections_total", 7},
         {"shufd_slow_requests_total", 0},
     };

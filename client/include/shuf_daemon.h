@@ -50,10 +50,11 @@ typedef struct shuf_daemon {
     uint64_t host_idle_limit, device_idle_limit; /* the most that the daemon keeps idle */
     uint64_t pending_free; /* of the blocks: unused, but still mapped by a process */
     uint64_t leases;
-    uint64_t hits;        /* requests answered from the cache */
-    uint64_t joined;      /* requests that joined a queued or running computation */
-    uint64_t computed;    /* results computed */
-    uint64_t evicted;     /* results evicted for other results or programs */
+    uint64_t hits;             /* requests answered from the cache */
+    uint64_t joined;           /* requests that joined a queued or running computation */
+    uint64_t computed;         /* results computed */
+    uint64_t computed_on_host; /* of these: by the host's processors */
+    uint64_t evicted;          /* results evicted for other results or programs */
     uint64_t log_dropped; /* lines of its log that were dropped, because the reader was too slow */
     bool copies_host;     /* it lends no host memory (memfd) */
     char lending_fault[256]; /* why it lends none: the cause, "; " and an advice */

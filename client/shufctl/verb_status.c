@@ -108,6 +108,9 @@ static void print_results(const shuf_daemon *d)
     printf("results     %" PRIu64 " computed, %" PRIu64 " hit%s, %" PRIu64 " joined, %" PRIu64
            " evicted\n",
            d->computed, d->hits, shuf__plural(d->hits), d->joined, d->evicted);
+    if (has_own_memory(d))
+        printf("places      %" PRIu64 " computed by the host, %" PRIu64 " by the GPU\n",
+               d->computed_on_host, d->computed - d->computed_on_host);
     printf("leases      %" PRIu64 "\n", d->leases);
     printf("blocks      %" PRIu64 ", %" PRIu64 " pending free, %" PRIu64 " filled by clients\n",
            d->blocks, d->pending_free, d->buffers);
@@ -215,6 +218,7 @@ static void add_results(json_t *object, const shuf_daemon *d)
         {"hits", d->hits},
         {"joined", d->joined},
         {"computed", d->computed},
+        {"computed_on_host", d->computed_on_host},
         {"evicted", d->evicted},
         {"log_dropped", d->log_dropped},
         {"other_users", d->other_users},

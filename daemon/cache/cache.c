@@ -18,6 +18,8 @@ static int compare_keys(const void *a, const void *b)
         return k->uid < l->uid ? -1 : 1;
     if (k->memory != l->memory)
         return k->memory < l->memory ? -1 : 1;
+    if (k->index_of_host != l->index_of_host)
+        return k->index_of_host ? -1 : 1;
     return shuf__request_compare(&k->request, &l->request);
 }
 
@@ -43,6 +45,7 @@ struct shuf__cache_entry *shuf__cache_add(struct shuf__cache *cache,
     if (!entry)
         return NULL;
     entry->cache = cache;
+    entry->engine = cache->engine;
     entry->key = *key;
     if (!shuf__request_own(&entry->key.request)) {
         free(entry);
@@ -63,6 +66,21 @@ static void free_entry(struct shuf__cache_entry *entry)
     shuf__cache_entry_hide(entry);
     shuf__request_disown(&entry->key.request);
     free(entry);
+}
+
+/* ---- engines ---- */
+
+struct shuf__engine *shuf__cache_entry_engine(const struct shuf__cache_entry *entry)
+{
+    return entry->ready && shuf__memory_is_host(entry->key.memory)
+               ? shuf__engine_host(entry->cache->engine)
+               : entry->engine;
+}
+
+void shuf__cache_count_computed(struct shuf__cache *cache, struct shuf__engine *engine)
+{
+    cache->computed++;
+    cache->computed_on_host += shuf__memory_is_host(shuf__engine_backend(engine)->ops->own);
 }
 
 /* ---- memory ---- */

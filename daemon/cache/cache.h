@@ -21,6 +21,9 @@ struct shuf__cache_key {
     struct shuf__request request;
     uint32_t uid;
     enum shuf__memory memory;
+    /* A rank index for jobs of the host's engine beside that of a device. Two jobs of a user may
+     * run at the same time, one in each engine, and a job writes to its rank index. */
+    bool index_of_host;
 };
 
 /* Whether requests with equal keys share one entry. The contents of shuffles and buffers depend on
@@ -54,6 +57,7 @@ struct shuf__cache_entry {
     struct shuf__cache *cache;
     struct shuf__allocation *allocation; /* NULL until its job starts */
     uint64_t bytes;                      /* of its values */
+    struct shuf__engine *engine;         /* computes the values */
     unsigned refs;                       /* 0: idle */
     bool findable;                       /* in the search tree */
     bool ready;                          /* the values are computed */
@@ -69,6 +73,7 @@ struct shuf__cache {
     void *tree;                      /* tsearch(3) */
     uint64_t evicted;                /* entries */
     uint64_t hits, joined, computed; /* for Status */
+    uint64_t computed_on_host;       /* of `computed` */
 };
 
 void shuf__cache_init(struct shuf__cache *cache, struct shuf__pool *pool,
@@ -79,9 +84,17 @@ struct shuf__cache_entry *shuf__cache_find(struct shuf__cache *cache,
                                            const struct shuf__cache_key *key);
 
 /* Adds an entry for `bytes` bytes of values, with one reference and without memory for them.
- * shuf__cache_find() finds it if its key is shared. NULL when out of memory. */
+ * shuf__cache_find() finds it if its key is shared. The cache's engine computes it, unless the
+ * caller sets another one. NULL when out of memory. */
 struct shuf__cache_entry *shuf__cache_add(struct shuf__cache *cache,
                                           const struct shuf__cache_key *key, uint64_t bytes);
+
+/* The engine for the entry's jobs. If the values are ready in host memory, it is that of the host,
+ * whoever has computed them. */
+struct shuf__engine *shuf__cache_entry_engine(const struct shuf__cache_entry *entry);
+
+/* Counts a result that the engine has computed. */
+void shuf__cache_count_computed(struct shuf__cache *cache, struct shuf__engine *engine);
 
 /* Acquires memory for an entry that has none, as shuf__pool_acquire() does; false if it fails. */
 bool shuf__cache_entry_acquire(struct shuf__cache_entry *entry, enum shuf__acquire_policy policy,

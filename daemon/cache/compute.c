@@ -44,7 +44,7 @@ static void finish_waiters(struct shuf__entry_job *job)
  * can already use the result on the device. */
 static void send_event(struct shuf__entry_job *job)
 {
-    shuf__engine_continue(job->entry->cache->engine, &job->engine_job);
+    shuf__engine_continue(&job->engine_job);
     finish_event_waiters(job);
 }
 
@@ -65,7 +65,7 @@ static void keep_result(struct shuf__entry_job *job)
 static void finish_job(struct shuf__engine_job *engine_job)
 {
     struct shuf__entry_job *job = shuf__entry_job_of(engine_job);
-    struct shuf__engine *engine = job->entry->cache->engine;
+    struct shuf__engine *engine = engine_job->engine;
     if (job->state == SHUF__JOB_QUEUED) /* cancelled */
         shuf__entry_job_set_state(job, SHUF__JOB_FAILED);
     if (job->state == SHUF__JOB_FAILED && shuf__entry_job_retry(job))
@@ -110,7 +110,7 @@ static struct shuf__entry_job *submit_job(struct shuf__cache_entry *entry,
     if (!job)
         return NULL;
     job->options = *options;
-    if (shuf__engine_submit(entry->cache->engine, &job->engine_job, error) == SHUF_OK)
+    if (shuf__engine_submit(shuf__cache_entry_engine(entry), &job->engine_job, error) == SHUF_OK)
         return job;
     shuf__entry_job_free(job);
     return NULL;
@@ -143,7 +143,7 @@ static void cancel_if_unused(struct shuf__cache_entry *entry)
     if (!entry->job || entry->refs > 1 || entry->ready)
         return;
     shuf__cache_entry_hide(entry);
-    shuf__engine_cancel(entry->cache->engine, &entry->job->engine_job);
+    shuf__engine_cancel(&entry->job->engine_job);
 }
 
 void shuf__compute_leave(struct shuf__waiter *waiter)
@@ -171,7 +171,7 @@ static shuf_status hand_over(struct shuf__backend *backend, struct shuf__cache_e
     if (job) {
         shuf__entry_job_set_state(job, SHUF__JOB_STARTED);
         shuf__entry_job_set_state(job, SHUF__JOB_LAUNCHED);
-        shuf__engine_hand_over(entry->cache->engine, &job->engine_job);
+        shuf__engine_hand_over(entry->engine, &job->engine_job);
         return SHUF_OK;
     }
     if (shuf__entry_wait(backend, &entry->summary, &failed))
@@ -203,7 +203,7 @@ shuf_status shuf__compute_now(struct shuf__cache_entry *entry,
     struct shuf__backend *backend;
     *has_all = shuf__summary_has(entry, options);
     if (*has_all || !can_compute_now(entry) ||
-        !(backend = shuf__engine_borrow(entry->cache->engine)) ||
+        !(backend = shuf__engine_borrow(shuf__cache_entry_engine(entry))) ||
         !shuf__entry_is_quick(backend, entry, options))
         return SHUF_OK;
     if (!entry->allocation && !shuf__cache_entry_acquire(entry, SHUF__ACQUIRE_SPARE, NULL))

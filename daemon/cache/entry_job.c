@@ -266,7 +266,7 @@ shuf_status shuf__entry_job_check_fit(const struct shuf__cache_entry *entry,
                                       struct shuf__error *error)
 {
     const struct shuf__job_memory memory =
-        memory_of(entry, shuf__engine_backend(entry->cache->engine));
+        memory_of(entry, shuf__engine_backend(shuf__cache_entry_engine(entry)));
     return shuf__workspace_check_fit(entry->cache->pool, &memory, error);
 }
 
@@ -300,7 +300,8 @@ static void acquire_rank_index(struct shuf__entry_job *job, const struct shuf__b
     const struct shuf__request *request = &entry->key.request;
     if (!shuf__cache_key_is_buffer(&entry->key) &&
         shuf__rank_index_helps(backend->ops->rank_index_limits, request))
-        job->rank_index = shuf__rank_entry_acquire(entry->cache, entry->key.uid, request, &ignored);
+        job->rank_index = shuf__rank_entry_acquire(entry->cache, job->engine_job.engine,
+                                                   entry->key.uid, request, &ignored);
 }
 
 /* Acquires the job's memory. A job that only adds to the summary of a ready entry needs none. */
@@ -308,7 +309,7 @@ static enum shuf__begin begin_job(struct shuf__engine_job *engine_job)
 {
     struct shuf__entry_job *job = shuf__entry_job_of(engine_job);
     struct shuf__cache_entry *entry = job->entry;
-    const struct shuf__backend *backend = shuf__engine_backend(entry->cache->engine);
+    const struct shuf__backend *backend = shuf__engine_backend(engine_job->engine);
     if (!entry->ready && acquire(job, backend)) {
         const enum shuf__begin begin = shuf__pool_fail_begin(&job->error);
         if (begin == SHUF__BEGIN_FAILED)
@@ -346,7 +347,8 @@ void shuf__entry_note_memory(const struct shuf__cache_entry *entry)
 
 void shuf__entry_become_ready(struct shuf__cache_entry *entry)
 {
-    entry->cache->computed += !entry->ready && !shuf__cache_key_is_buffer(&entry->key);
+    if (!entry->ready && !shuf__cache_key_is_buffer(&entry->key))
+        shuf__cache_count_computed(entry->cache, entry->engine);
     entry->ready = true;
     shuf__request_disown(&entry->key.request); /* a computed plan needs no lists */
     shuf__cache_entry_end_input(entry);
@@ -381,7 +383,7 @@ bool shuf__entry_job_retry(struct shuf__entry_job *job)
         return false;
     shuf__entry_job_release(job);
     shuf__entry_job_set_state(job, SHUF__JOB_QUEUED);
-    if (shuf__engine_submit(entry->cache->engine, &job->engine_job, &ignored) == SHUF_OK)
+    if (shuf__engine_submit(job->engine_job.engine, &job->engine_job, &ignored) == SHUF_OK)
         return true;
     shuf__entry_job_set_state(job, SHUF__JOB_FAILED);
     return false;

@@ -8,7 +8,8 @@
 
 #include <inttypes.h>
 
-static struct shuf__cache_key key_of(uint32_t uid, const struct shuf__request *request)
+static struct shuf__cache_key key_of(uint32_t uid, const struct shuf__request *request,
+                                     bool on_host)
 {
     const struct shuf__permutation *p = shuf__request_permutation(request);
     return (struct shuf__cache_key){
@@ -23,6 +24,7 @@ static struct shuf__cache_key key_of(uint32_t uid, const struct shuf__request *r
                                                 .algorithm = p->algorithm}}},
         .uid = uid,
         .memory = SHUF__MEMORY_MEMFD,
+        .index_of_host = on_host,
     };
 }
 
@@ -37,12 +39,13 @@ static shuf_status check_size(const struct shuf__cache *cache, uint32_t uid, uin
     return SHUF_OK;
 }
 
-struct shuf__cache_entry *shuf__rank_entry_acquire(struct shuf__cache *cache, uint32_t uid,
+struct shuf__cache_entry *shuf__rank_entry_acquire(struct shuf__cache *cache,
+                                                   struct shuf__engine *engine, uint32_t uid,
                                                    const struct shuf__request *request,
                                                    struct shuf__error *error)
 {
     const struct shuf__permutation *permutation = shuf__request_permutation(request);
-    const struct shuf__cache_key key = key_of(uid, request);
+    const struct shuf__cache_key key = key_of(uid, request, engine != cache->engine);
     const uint64_t bytes = shuf__rank_index_bytes(permutation->algorithm, permutation->n);
     struct shuf__cache_entry *index = shuf__cache_find(cache, &key);
     if (index)

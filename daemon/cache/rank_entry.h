@@ -13,9 +13,10 @@
 
 /* Call on the loop's thread when a job starts. Returns the user's rank index of the request's
  * permutation. The index has memory, but may have no counts yet. Only one job uses the index at a
- * time, because the engine runs one job of a user at a time. Returns NULL if the budget has no
- * room, with the error of shuf__refuse_allocation(), or if n is too large. */
-struct shuf__cache_entry *shuf__rank_entry_acquire(struct shuf__cache *cache, uint32_t uid,
+ * time, because each engine has its own, and runs one job of a user at a time. Returns NULL if the
+ * budget has no room, with the error of shuf__refuse_allocation(), or if n is too large. */
+struct shuf__cache_entry *shuf__rank_entry_acquire(struct shuf__cache *cache,
+                                                   struct shuf__engine *engine, uint32_t uid,
                                                    const struct shuf__request *request,
                                                    struct shuf__error *error);
 

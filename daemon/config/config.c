@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum kind { TEXT, PATH, BACKEND, ENDPOINT, TEXTFILE, NUMBER, AMOUNT, DURATION, MODE, LEVEL };
+enum kind { TEXT, PATH, BACKEND, ENDPOINT, TEXTFILE, NUMBER, AMOUNT, DURATION, MODE, LEVEL, PLACE };
 enum when { RELOAD, RESTART };
 
 static const struct param {
@@ -125,16 +125,25 @@ static shuf_status set_mode(const struct param *param, const char *value, uint64
     return SHUF_OK;
 }
 
-static shuf_status set_level(const struct param *param, const char *value, uint64_t *field,
-                             struct shuf__error *error)
+/* The words of a LEVEL or a PLACE. */
+static const char *word_of(const struct param *param, uint64_t number)
 {
-    for (uint64_t level = param->least; level <= param->most; level++)
-        if (strcmp(value, shuf__log_level_name((enum shuf__log_level)level)) == 0) {
-            *field = level;
+    static const char *const places[] = {"auto", "host", "device"};
+    return param->kind == LEVEL ? shuf__log_level_name((enum shuf__log_level)number)
+                                : places[number];
+}
+
+static shuf_status set_word(const struct param *param, const char *value, uint64_t *field,
+                            struct shuf__error *error)
+{
+    for (uint64_t number = param->least; number <= param->most; number++)
+        if (strcmp(value, word_of(param, number)) == 0) {
+            *field = number;
             return SHUF_OK;
         }
-    return shuf__fail(error, SHUF_INVALID, "%s %.64s: expected error, warning, info or debug",
-                      param->key, *value ? value : "''");
+    return shuf__fail(
+        error, SHUF_INVALID, "%s %.64s: expected %s", param->key, *value ? value : "''",
+        param->kind == LEVEL ? "error, warning, info or debug" : "auto, host or device");
 }
 
 static shuf_status set_value(struct shuf__config *config, const struct param *param,
@@ -160,7 +169,8 @@ static shuf_status set_value(struct shuf__config *config, const struct param *pa
     case MODE:
         return set_mode(param, value, field, error);
     case LEVEL:
-        return set_level(param, value, field, error);
+    case PLACE:
+        return set_word(param, value, field, error);
     }
     return SHUF_OK;
 }
@@ -184,6 +194,7 @@ struct shuf__config_help shuf__config_help(enum shuf__config_key key)
         [DURATION] = "TIME",
         [MODE] = "MODE",
         [LEVEL] = "error|warning|info|debug",
+        [PLACE] = "auto|host|device",
     };
     const struct param *param = &params[key];
     return (struct shuf__config_help){param->key, values[param->kind], param->help,
@@ -404,7 +415,8 @@ static const char *value_text(const struct param *param, const struct shuf__conf
         snprintf(text, SHUF__NUMBER_TEXT, "%04" PRIo64, *number);
         return text;
     case LEVEL:
-        return shuf__log_level_name((enum shuf__log_level) * number);
+    case PLACE:
+        return word_of(param, *number);
     }
     return "";
 }

@@ -25,6 +25,10 @@ typedef struct shuf__amount shuf__config_AMOUNT; /* amount.h */
 typedef uint64_t shuf__config_DURATION;          /* nanoseconds */
 typedef uint64_t shuf__config_MODE;              /* permission bits */
 typedef uint64_t shuf__config_LEVEL;             /* enum shuf__log_level */
+typedef uint64_t shuf__config_PLACE;             /* enum shuf__place */
+
+/* Who computes results for the host, beside a GPU. */
+enum shuf__place { SHUF__PLACE_AUTO, SHUF__PLACE_HOST, SHUF__PLACE_DEVICE };
 
 enum { SHUF__CONFIG_PATH = 4096 };
 

@@ -79,6 +79,12 @@ static void print_LEVEL(const struct row *row)
     putchar('.');
 }
 
+static void print_PLACE(const struct row *row)
+{
+    (void)row;
+    printf("One of *auto*, *host*, *device*.");
+}
+
 /* Escapes the characters that are markup in scdoc, some of them only at the beginning of a line. A
  * line ends with `end`. */
 static void print_plain(const char *text, const char *end)

@@ -21,7 +21,8 @@ enum {
 
 struct shuf__engine {
     struct shuf__engine_options options;
-    uv_async_t wake; /* the lanes use it to wake the loop */
+    struct shuf__engine *host; /* beside the engine of a device; NULL: none */
+    uv_async_t wake;           /* the lanes use it to wake the loop */
     uv_timer_t turn_timer;
     int handles; /* number of handles that are not closed */
     struct shuf__lanes lanes;
@@ -259,6 +260,7 @@ shuf_status shuf__engine_submit(struct shuf__engine *engine, struct shuf__engine
                           "queue %" PRIu64
                           ": the most jobs of a user that may wait; try again later",
                           engine->options.queue);
+    job->engine = engine;
     job->urgent = false;
     job->user = user;
     engine->queued++;
@@ -273,10 +275,13 @@ void shuf__engine_begin_again(struct shuf__engine *engine)
     shuf__turns_end_waits(&engine->turns);
     if (!engine->calling_done) /* call_done() schedules once for all ends of jobs */
         schedule(engine);
+    if (engine->host)
+        shuf__engine_begin_again(engine->host);
 }
 
-void shuf__engine_cancel(struct shuf__engine *engine, struct shuf__engine_job *job)
+void shuf__engine_cancel(struct shuf__engine_job *job)
 {
+    struct shuf__engine *engine = job->engine;
     atomic_store(&job->cancelled, true);
     if (job->user && shuf__job_queue_withdraw(&job->user->waiting, job)) {
         job->user->count--;
@@ -288,12 +293,14 @@ void shuf__engine_cancel(struct shuf__engine *engine, struct shuf__engine_job *j
 
 void shuf__engine_submit_urgent(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
+    job->engine = engine;
     job->urgent = true;
     dispatch(engine, engine->urgent, job, NULL);
 }
 
-void shuf__engine_continue(struct shuf__engine *engine, struct shuf__engine_job *job)
+void shuf__engine_continue(struct shuf__engine_job *job)
 {
+    struct shuf__engine *engine = job->engine;
     assert(!job->lane->job && !job->user->active);
     engine->queued++;
     job->lane->job = job->user->active = job;
@@ -306,29 +313,25 @@ void shuf__engine_hand_over(struct shuf__engine *engine, struct shuf__engine_job
 {
     assert(!engine->launched_job);
     engine->launched_job = job;
+    job->engine = engine;
     job->urgent = true;
     dispatch(engine, engine->urgent, job, engine->backend);
 }
 
-bool shuf__engine_job_is_cancelled(void *job)
-{
-    struct shuf__engine_job *j = job;
-    /* Many threads call this function, and a write takes the cache line from the other threads. So
-     * it writes only if the value changes. */
-    if (!atomic_load_explicit(&j->polled, memory_order_relaxed))
-        atomic_store_explicit(&j->polled, true, memory_order_relaxed);
-    if (atomic_load_explicit(&j->paused, memory_order_relaxed))
-        shuf__lanes_wait_paused(j->lanes, j);
-    return atomic_load_explicit(&j->cancelled, memory_order_relaxed);
-}
-
-bool shuf__engine_progressed(struct shuf__engine *engine, uint64_t open_ns)
+static bool has_progressed(struct shuf__engine *engine, uint64_t open_ns)
 {
     struct shuf__engine_job *job = shuf__holder_job(&engine->holder);
     bool polled = job && atomic_exchange(&job->polled, false);
     bool progressed = engine->progressed || polled;
     engine->progressed = false;
     return progressed && !shuf__lanes_open_slowly(&engine->lanes, open_ns);
+}
+
+bool shuf__engine_progressed(struct shuf__engine *engine, uint64_t open_ns)
+{
+    struct shuf__engine *host = engine->host;
+    const bool host_works = !host || has_progressed(host, open_ns) || shuf__engine_is_idle(host);
+    return has_progressed(engine, open_ns) && host_works;
 }
 
 struct shuf__backend *shuf__engine_borrow(struct shuf__engine *engine)
@@ -349,9 +352,19 @@ bool shuf__engine_is_idle(const struct shuf__engine *engine)
            !engine->finished_on_loop.first;
 }
 
+bool shuf__engine_all_idle(const struct shuf__engine *engine)
+{
+    return shuf__engine_is_idle(engine) && (!engine->host || shuf__engine_is_idle(engine->host));
+}
+
 uint64_t shuf__engine_queued(const struct shuf__engine *engine)
 {
-    return engine->queued;
+    return engine->queued + (engine->host ? engine->host->queued : 0);
+}
+
+struct shuf__engine *shuf__engine_host(struct shuf__engine *engine)
+{
+    return engine->host ? engine->host : engine;
 }
 
 struct shuf__backend *shuf__engine_backend(const struct shuf__engine *engine)
@@ -378,6 +391,8 @@ static void close_handles(struct shuf__engine *engine)
 
 static void close_everything(struct shuf__engine *engine)
 {
+    if (engine->host)
+        close_everything(engine->host);
     shuf__lanes_close(&engine->lanes);
     if (engine->urgent)
         shuf__lane_stop(engine->urgent);
@@ -436,9 +451,8 @@ static struct shuf__engine *make_engine(const struct shuf__engine_options *optio
     return NULL;
 }
 
-shuf_status shuf__engine_start(struct shuf__engine **out, uv_loop_t *loop,
-                               const struct shuf__engine_options *options,
-                               struct shuf__error *error)
+static shuf_status start_one(struct shuf__engine **out, uv_loop_t *loop,
+                             const struct shuf__engine_options *options, struct shuf__error *error)
 {
     struct shuf__error failed;
     struct shuf__engine *engine = make_engine(options, loop, error);
@@ -455,8 +469,28 @@ shuf_status shuf__engine_start(struct shuf__engine **out, uv_loop_t *loop,
     return status;
 }
 
+/* On success, *error keeps the reason why the backend is not a better one. */
+shuf_status shuf__engine_start(struct shuf__engine **out, uv_loop_t *loop,
+                               const struct shuf__engine_options *options,
+                               struct shuf__error *error)
+{
+    struct shuf__error failed;
+    struct shuf__engine *engine;
+    struct shuf__engine_options of_host = *options;
+    if (start_one(&engine, loop, options, error))
+        return error->status;
+    *out = engine;
+    of_host.backend = "cpu";
+    if (!options->with_host || shuf__memory_is_host(engine->backend->ops->own) ||
+        start_one(&engine->host, loop, &of_host, &failed) == SHUF_OK)
+        return SHUF_OK;
+    *error = failed;
+    close_everything(engine);
+    return error->status;
+}
+
 void shuf__engine_stop(struct shuf__engine *engine)
 {
-    assert(shuf__engine_is_idle(engine));
+    assert(shuf__engine_all_idle(engine));
     close_everything(engine);
 }

@@ -6,6 +6,10 @@
  * after the other. Quick computations (cache/compute.h) run on the loop's thread, which has its own
  * backend. Urgent jobs, such as reads and frees, have a lane of their own. So quick computations
  * and urgent jobs do not wait for long computations.
+ *
+ * The engine of a GPU may have a second engine beside it, whose backend is the host's processors.
+ * The two share nothing but the loop, so a job of the host never waits for the GPU. placement.h
+ * chooses between them.
  */
 #ifndef SHUFD_ENGINE_H
 #define SHUFD_ENGINE_H
@@ -19,6 +23,7 @@ struct shuf__engine;
 struct shuf__engine_options {
     const char *backend; /* as shuf__backend_open() takes it */
     unsigned threads;
+    bool with_host; /* if the backend is a device, opens an engine of the host too */
     uint64_t queue; /* most jobs of a user that wait while one of the user's jobs runs */
     /* The engine calls both on the loop's thread. */
     void (*idle)(void *context); /* all jobs are done */
@@ -32,11 +37,15 @@ shuf_status shuf__engine_start(struct shuf__engine **engine, uv_loop_t *loop,
                                const struct shuf__engine_options *options,
                                struct shuf__error *error);
 
-/* Ends the threads and closes the device. The engine must be idle. Run the loop once more: it frees
- * the engine's memory. */
+/* Ends the threads and closes the device, and also those of the host's engine. Both must be idle.
+ * Run the loop once more: it frees their memory. */
 void shuf__engine_stop(struct shuf__engine *engine);
 
 /* The functions below are for the loop's thread only. */
+
+/* The engine whose backend is the host's processors: the one beside `engine`, or else `engine`
+ * itself, which may then be that of a device. */
+struct shuf__engine *shuf__engine_host(struct shuf__engine *engine);
 
 /* Queues a job. Fails with SHUF_BUSY when the user's queue is full. Never calls `done` itself; the
  * loop does later. */
@@ -45,29 +54,24 @@ shuf_status shuf__engine_submit(struct shuf__engine *engine, struct shuf__engine
 
 /* Cancels a job. A waiting job leaves the queue at once and does not run. A running job reads
  * `cancelled`. In both cases the loop calls `done` later. */
-void shuf__engine_cancel(struct shuf__engine *engine, struct shuf__engine_job *job);
-
-/* Whether the job is cancelled; `job` is a struct shuf__engine_job. Any thread may call it. A long
- * computation must call it at least every few milliseconds. The calls also show that the
- * computation is not stuck. If the job is paused, a call returns only when the job continues or is
- * cancelled. */
-bool shuf__engine_job_is_cancelled(void *job);
+void shuf__engine_cancel(struct shuf__engine_job *job);
 
 /* Whether the device has worked since the last call: a job has ended, or the job that has the
  * device has asked whether it is cancelled. False if the device has not answered a new lane for
- * `open_ns`, although other lanes may work. */
+ * `open_ns`, although other lanes may work. False also if the host's engine has jobs and none of
+ * them has worked. */
 bool shuf__engine_progressed(struct shuf__engine *engine, uint64_t open_ns);
 
 /* Queues an urgent job, such as the read of a result or a free. It is never refused, and waits only
  * for other urgent jobs. */
 void shuf__engine_submit_urgent(struct shuf__engine *engine, struct shuf__engine_job *job);
 
-/* Begins the jobs whose `begin` has returned SHUF__BEGIN_LATER. */
+/* Begins the jobs whose `begin` has returned SHUF__BEGIN_LATER, also those of the host's engine. */
 void shuf__engine_begin_again(struct shuf__engine *engine);
 
 /* For a job that has launched a computation: call it in the job's `done`. The same lane then calls
  * `run` once more, which waits for the end of the computation. */
-void shuf__engine_continue(struct shuf__engine *engine, struct shuf__engine_job *job);
+void shuf__engine_continue(struct shuf__engine_job *job);
 
 /* Lends the loop's backend to the caller, until the caller returns to the loop. Use it for work
  * that takes less time than waking another thread. NULL while that backend still computes. */
@@ -82,7 +86,10 @@ void shuf__engine_report(struct shuf__engine *engine, const struct shuf__error *
 
 bool shuf__engine_is_idle(const struct shuf__engine *engine);
 
-/* The number of jobs that wait or run. */
+/* Whether the engine and the host's engine beside it are idle. */
+bool shuf__engine_all_idle(const struct shuf__engine *engine);
+
+/* The number of jobs that wait or run, with those of the host's engine. */
 uint64_t shuf__engine_queued(const struct shuf__engine *engine);
 
 /* The loop's backend, for its names and the calls that backend.h marks "on any thread". Make all

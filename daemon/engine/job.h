@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct shuf__engine;
 struct shuf__lane;
 struct shuf__lanes;
 struct shuf__turn_user;
@@ -49,8 +50,9 @@ struct shuf__engine_job {
     const char *name;                                                         /* for tracers */
     /* Set by shuf__engine_cancel(); `run` reads it. */
     atomic_bool cancelled;
-    uint64_t started_ns; /* uv_hrtime() when the job leaves the queue; 0: it waits */
-    uint64_t paused_ns;  /* total time in pauses; read it when the job has ended */
+    struct shuf__engine *engine; /* set when the job is submitted */
+    uint64_t started_ns;         /* uv_hrtime() when the job leaves the queue; 0: it waits */
+    uint64_t paused_ns;          /* total time in pauses; read it when the job has ended */
 
     /* private to the engine */
     atomic_bool polled; /* `run` has read `cancelled` */
@@ -70,6 +72,12 @@ static inline uint64_t shuf__engine_job_active_ns(const struct shuf__engine_job 
 {
     return ns > job->paused_ns ? ns - job->paused_ns : 0;
 }
+
+/* Whether the job is cancelled; `job` is a struct shuf__engine_job. Any thread may call it. A long
+ * computation must call it at least every few milliseconds. The calls also show that the
+ * computation is not stuck. If the job is paused, a call returns only when the job continues or is
+ * cancelled. */
+bool shuf__engine_job_is_cancelled(void *job);
 
 /* ---- queues ---- */
 

@@ -80,6 +80,18 @@ void shuf__lanes_wait_paused(struct shuf__lanes *lanes, struct shuf__engine_job 
     uv_mutex_unlock(&lanes->lock);
 }
 
+bool shuf__engine_job_is_cancelled(void *job)
+{
+    struct shuf__engine_job *j = job;
+    /* Many threads call this function, and a write takes the cache line from the other threads. So
+     * it writes only if the value changes. */
+    if (!atomic_load_explicit(&j->polled, memory_order_relaxed))
+        atomic_store_explicit(&j->polled, true, memory_order_relaxed);
+    if (atomic_load_explicit(&j->paused, memory_order_relaxed))
+        shuf__lanes_wait_paused(j->lanes, j);
+    return atomic_load_explicit(&j->cancelled, memory_order_relaxed);
+}
+
 /* ---- the loop's thread ---- */
 
 shuf_status shuf__lanes_init(struct shuf__lanes *lanes, struct shuf__error *error)

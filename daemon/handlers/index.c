@@ -78,7 +78,8 @@ static enum shuf__begin begin_look_up(struct shuf__engine_job *engine_job)
     const struct shuf__permutation *p = &l->request.look_up.permutation;
     if (shuf__rank_index_bytes(p->algorithm, p->n) == 0)
         return SHUF__BEGIN_DONE;
-    l->rank_index = shuf__rank_entry_acquire(l->cache, l->uid, &l->request, &l->job.error);
+    l->rank_index =
+        shuf__rank_entry_acquire(l->cache, engine_job->engine, l->uid, &l->request, &l->job.error);
     return l->rank_index ? SHUF__BEGIN_DONE : shuf__pool_fail_begin(&l->job.error);
 }
 
@@ -143,7 +144,8 @@ static shuf_status submit_look_up(struct shuf__session *session,
     struct look_up_job *l = make_look_up_job(session, request, message);
     if (!l)
         return shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
-    shuf_status status = shuf__session_job_submit(&l->job, session, error);
+    shuf_status status =
+        shuf__session_job_submit(&l->job, shuf__engine_host(session->all->engine), session, error);
     if (status)
         free(l);
     return status;
@@ -198,7 +200,7 @@ static shuf_status look_up_at_once(struct shuf__session *session,
                                    const struct shuf__request *request, const Shuf__Index *message,
                                    struct shuf__error *error)
 {
-    struct shuf__backend *backend = shuf__engine_backend(session->all->engine);
+    struct shuf__backend *backend = shuf__engine_backend(shuf__engine_host(session->all->engine));
     struct shuf__computation computation = {.request = *request};
     if (look_up(&shuf__service_of(session)->cache, backend, &computation, message->at,
                 message->n_at, error))

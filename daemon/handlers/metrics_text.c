@@ -120,6 +120,13 @@ static void write_served(struct shuf__exposition *x, const struct shuf__service 
     shuf__exposition_number(x, "way=\"payload\"", s->stats.payload_bytes);
 }
 
+static void write_computations(struct shuf__exposition *x, const struct shuf__service *s)
+{
+    const struct shuf__cache *cache = &s->cache;
+    shuf__exposition_number(x, "place=\"host\"", cache->computed_on_host);
+    shuf__exposition_number(x, "place=\"device\"", cache->computed - cache->computed_on_host);
+}
+
 /* ---- memory ---- */
 
 enum budget_field { USED, LIMIT, CONFIGURED, IDLE, IDLE_LIMIT, AVAILABLE, TOTAL };

@@ -78,6 +78,29 @@ static shuf_status choose_transport(struct shuf__result_request *r, const Shuf__
     return SHUF_OK;
 }
 
+/* Whether the client gets a copy or a summary of values that may be in any memory. */
+static bool may_be_anywhere(const struct shuf__result_request *r)
+{
+    const enum shuf__request_kind kind = r->key.request.kind;
+    const struct shuf__budget *host =
+        &shuf__service_of(r->session)->allocations.budgets[SHUF__SIDE_HOST];
+    return !shuf__result_request_leases(r) && r->shape.bytes <= host->limit &&
+           (kind == SHUF__PERMUTATION || kind == SHUF__STREAM);
+}
+
+/* The host computes only in its own memory. */
+static void choose_engine(struct shuf__result_request *r)
+{
+    const bool copied = r->transport != SHUF__TRANSPORT__TRANSPORT_NONE;
+    r->engine = r->session->all->engine;
+    if (!shuf__memory_is_host(r->key.memory) && !may_be_anywhere(r))
+        return;
+    r->engine = shuf__placement_choose(&shuf__service_of(r->session)->placement, &r->key.request,
+                                       copied ? r->shape.bytes : 0);
+    if (r->engine != r->session->all->engine)
+        r->key.memory = SHUF__MEMORY_MEMFD;
+}
+
 /* A fingerprint and sums need the computed values. So a reply with them has no event. */
 static void choose_outputs(struct shuf__result_request *r, const Shuf__Delivery *delivery)
 {
@@ -144,6 +167,7 @@ static bool find_entry(struct shuf__result_request *r, struct shuf__cache *cache
     else
         cache->joined++;
     r->waiter.entry = shuf__cache_entry_ref(entry);
+    r->engine = entry->engine;
     return true;
 }
 
@@ -168,6 +192,7 @@ static shuf_status find_or_add_entry(struct shuf__result_request *r, struct shuf
     r->waiter.entry = shuf__cache_add(cache, &r->key, r->shape.bytes);
     if (!r->waiter.entry)
         return shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
+    r->waiter.entry->engine = r->engine;
     if (r->input)
         r->waiter.entry->input = shuf__cache_entry_ref(r->input);
     use_request_of_entry(r);
@@ -295,6 +320,7 @@ static shuf_status serve(struct shuf__result_request *r, const Shuf__Result *mes
     r->session->record.divisible = delivery->divisible;
     if (admit_key(r, error) || choose_transport(r, delivery, error))
         return error->status;
+    choose_engine(r);
     choose_outputs(r, delivery);
     note_values(r);
     shuf__result_log(r);

@@ -41,7 +41,7 @@ struct reply {
 
 static void begin_reply(const struct shuf__result_request *r, struct reply *reply)
 {
-    const struct shuf__backend *backend = shuf__engine_backend(r->session->all->engine);
+    const struct shuf__backend *backend = shuf__engine_backend(r->engine);
     const struct shuf__request *request = &r->key.request;
     const struct shuf__permutation *p = shuf__request_permutation(request);
     const enum shuf__distribution distribution = shuf__request_distribution(request);

@@ -15,7 +15,8 @@
 struct shuf__result_request {
     struct shuf__waiter waiter; /* this request has a reference to waiter.entry */
     struct shuf__session *session;
-    struct shuf__cache_key key; /* contains the request */
+    struct shuf__cache_key key;  /* contains the request */
+    struct shuf__engine *engine; /* computes the result, or has computed it */
     struct shuf__shape shape;
     bool prefetch;
     struct shuf__cache_entry *input; /* of a shuffle: a reference while the message is handled */

@@ -220,10 +220,13 @@ shuf_status shuf__service_reload_keys(struct shuf__service *service, struct shuf
 
 void shuf__service_set_engine(struct shuf__service *service, struct shuf__engine *engine)
 {
+    const struct shuf__config *config = service->config;
     service->engine = engine;
     service->allocations.engine = engine;
     service->cache.engine = engine;
     service->sessions.engine = engine;
+    shuf__placement_init(&service->placement, engine, config->host_results == SHUF__PLACE_HOST,
+                         (unsigned)config->threads, config->root);
 }
 
 void shuf__service_started(struct shuf__service *service, const char *socket, bool is_passed)

@@ -10,6 +10,7 @@
 #include "config/config.h"
 #include "config/log.h"
 #include "engine/engine.h"
+#include "engine/placement.h"
 #include "keys/keyring.h"
 #include "memory/client_process.h"
 #include "memory/pool.h"
@@ -35,6 +36,7 @@ struct shuf__service {
     const struct shuf__log *log;
     uv_loop_t *loop;
     struct shuf__engine *engine;
+    struct shuf__placement placement;
     struct shuf__allocations allocations;
     struct shuf__pool pool;
     struct shuf__shortage shortage;

@@ -30,7 +30,7 @@ static void finish_session_job(struct shuf__engine_job *engine_job)
     job->release(job);
     if (job->session)
         reply_or_fail(job);
-    shuf__engine_report(job->engine, &job->error);
+    shuf__engine_report(engine_job->engine, &job->error);
     free(job);
 }
 
@@ -38,18 +38,17 @@ static void cancel_job(struct shuf__pending *pending)
 {
     struct shuf__session_job *job = (struct shuf__session_job *)pending;
     job->session = NULL;
-    shuf__engine_cancel(job->engine, &job->engine_job);
+    shuf__engine_cancel(&job->engine_job);
 }
 
-shuf_status shuf__session_job_submit(struct shuf__session_job *job, struct shuf__session *session,
-                                     struct shuf__error *error)
+shuf_status shuf__session_job_submit(struct shuf__session_job *job, struct shuf__engine *engine,
+                                     struct shuf__session *session, struct shuf__error *error)
 {
     job->pending.cancel = cancel_job;
     job->engine_job.done = finish_session_job;
     job->engine_job.uid = session->client.uid;
     job->session = session;
-    job->engine = session->all->engine;
-    if (shuf__engine_submit(job->engine, &job->engine_job, error))
+    if (shuf__engine_submit(engine, &job->engine_job, error))
         return error->status;
     shuf__session_wait(session, &job->pending);
     return SHUF_OK;

@@ -13,8 +13,7 @@
 struct shuf__session_job {
     struct shuf__pending pending;
     struct shuf__engine_job engine_job;
-    struct shuf__session *session; /* NULL: the session is closed */
-    struct shuf__engine *engine;
+    struct shuf__session *session;                      /* NULL: the session is closed */
     struct shuf__error error;                           /* status SHUF_OK: none */
     void (*release)(struct shuf__session_job *job);     /* gives its memory back at the end */
     void (*reply)(const struct shuf__session_job *job); /* if no error, and session is not NULL */
@@ -22,9 +21,9 @@ struct shuf__session_job {
 
 struct shuf__session_job *shuf__session_job_of(struct shuf__engine_job *engine_job);
 
-/* Submits the job and lets the session wait for it. The job is freed after its reply. Fails with
- * SHUF_BUSY when the queue is full. After a failure the caller still owns the job. */
-shuf_status shuf__session_job_submit(struct shuf__session_job *job, struct shuf__session *session,
-                                     struct shuf__error *error);
+/* Submits the job to the engine and lets the session wait for it. The job is freed after its reply.
+ * Fails with SHUF_BUSY when the queue is full. After a failure the caller still owns the job. */
+shuf_status shuf__session_job_submit(struct shuf__session_job *job, struct shuf__engine *engine,
+                                     struct shuf__session *session, struct shuf__error *error);
 
 #endif

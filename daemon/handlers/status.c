@@ -82,6 +82,7 @@ static void describe_memory(struct shuf__service *service, const struct shuf__ba
     status->hits = service->cache.hits;
     status->joined = service->cache.joined;
     status->computed = service->cache.computed;
+    status->computed_on_host = service->cache.computed_on_host;
     status->evicted = service->pool.evicted;
 }
 

@@ -83,7 +83,7 @@ static bool can_begin_anywhere(const struct shuf__request *request,
 bool shuf__summary_job_applies(const struct shuf__result_request *r)
 {
     const struct shuf__request *request = &r->key.request;
-    const struct shuf__backend *backend = shuf__engine_backend(r->session->all->engine);
+    const struct shuf__backend *backend = shuf__engine_backend(r->engine);
     return r->transport == SHUF__TRANSPORT__TRANSPORT_NONE && !r->prefetch &&
            (r->waiter.options.fingerprint || r->waiter.options.sums) &&
            r->shape.bytes > needs_of(r, backend).best && can_begin_anywhere(request, backend);
@@ -281,10 +281,10 @@ static shuf_status acquire(struct summary_job *s)
 {
     const struct shuf__job_memory memory = {
         .result = {.uid = s->request.key.uid},
-        .workspace = needs_of(&s->request, shuf__engine_backend(s->cache->engine)),
+        .workspace = needs_of(&s->request, shuf__engine_backend(s->request.engine)),
     };
     if (needs_rank_index(&s->request.key.request) && !s->rank_index &&
-        !(s->rank_index = shuf__rank_entry_acquire(s->cache, s->request.key.uid,
+        !(s->rank_index = shuf__rank_entry_acquire(s->cache, s->request.engine, s->request.key.uid,
                                                    &s->request.key.request, &s->job.error)))
         return s->job.error.status;
     return shuf__workspace_acquire(s->pool, &memory, false, &s->workspace, &s->job.error);
@@ -311,7 +311,7 @@ static void reply_summary(const struct shuf__session_job *job)
     const struct summary_job *s = (const struct summary_job *)job;
     struct shuf__summary summary = s->summary;
     summary.device_ns = shuf__engine_job_active_ns(&job->engine_job, summary.device_ns);
-    shuf__service_of(job->session)->cache.computed++;
+    shuf__cache_count_computed(&shuf__service_of(job->session)->cache, s->request.engine);
     shuf__result_reply_summary(&s->request, &summary);
 }
 
@@ -336,8 +336,8 @@ shuf_status shuf__summary_job_submit(const struct shuf__result_request *r,
     s->pool = &service->pool;
     s->cache = &service->cache;
     s->values = r->shape.rows * r->shape.count;
-    s->passes = can_pass(r, shuf__engine_backend(service->cache.engine));
-    if (shuf__session_job_submit(&s->job, r->session, error) == SHUF_OK)
+    s->passes = can_pass(r, shuf__engine_backend(r->engine));
+    if (shuf__session_job_submit(&s->job, r->engine, r->session, error) == SHUF_OK)
         return SHUF_OK;
     free(s);
     return error->status;

@@ -69,9 +69,10 @@ static void submit_write(struct shuf__session *session, struct shuf__cache_entry
 {
     struct shuf__error error;
     struct write_job *w = make_write_job(buffer, message);
+    struct shuf__engine *engine = shuf__cache_entry_engine(buffer);
     if (!w)
         shuf__fail(&error, SHUF_NO_MEMORY, "request: out of memory");
-    else if (shuf__session_job_submit(&w->job, session, &error) == SHUF_OK) {
+    else if (shuf__session_job_submit(&w->job, engine, session, &error) == SHUF_OK) {
         shuf__cache_entry_ref(buffer);
         return;
     }

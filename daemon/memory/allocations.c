@@ -332,14 +332,16 @@ void shuf__allocation_end_charge(struct shuf__allocation *allocation)
 }
 
 /* The lane of urgent jobs frees the block. If a job allocates before that and finds no memory, it
- * is queued again. */
+ * is queued again. Host memory need not wait for the GPU. */
 static void submit_free(struct shuf__allocation *allocation)
 {
+    struct shuf__engine *engine = allocation->all->engine;
+    const bool on_host = shuf__memory_is_host(allocation->kind);
     shuf__allocation_end_charge(allocation);
     allocation->free_job.name = "shufd: free";
     allocation->free_job.run = run_free;
     allocation->free_job.done = end_free;
-    shuf__engine_submit_urgent(allocation->all->engine, &allocation->free_job);
+    shuf__engine_submit_urgent(on_host ? shuf__engine_host(engine) : engine, &allocation->free_job);
 }
 
 static void on_sweep(uv_timer_t *timer);

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Who computes results for the host sooner: the latency of permutations of 10^3 to 10^7 values, u32,
+ * into host memory (memfd) and as copies (inline), from daemons with host_results = auto, host and
+ * device, and from one with the backend cpu. One client waits for each result. No result is in the
+ * cache. The daemons take turns, so other load affects them alike.
+ */
+#include "clock.h"
+#include "daemon.h"
+#include "process.h"
+#include "report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { DAEMONS = 4, MOST = 2000, BATCHES = 10 };
+
+struct subject {
+    const char *name, *backend, *config;
+    struct daemon daemon;
+    shuf *handle;
+    shuf_lease *lease;
+    double ns[MOST];
+};
+
+static struct subject subjects[DAEMONS] = {
+    {.name = "auto", .backend = "cuda", .config = "host_results = auto\n"},
+    {.name = "host", .backend = "cuda", .config = "host_results = host\n"},
+    {.name = "device", .backend = "cuda", .config = "host_results = device\n"},
+    {.name = "cpu", .backend = "cpu", .config = ""},
+};
+
+static const struct {
+    uint64_t n;
+    int samples; /* a multiple of BATCHES */
+} sizes[] = {{1000, 2000}, {10000, 2000}, {100000, 1000}, {1000000, 300}, {10000000, 60}};
+
+static uint64_t epoch; /* of the last request, another one for each */
+
+static void time_requests(struct subject *s, uint64_t n, shuf_transport transport, double *ns,
+                          int count)
+{
+    const shuf_lease_options options = {.transports = transport};
+    for (int i = 0; i < count; i++) {
+        const shuf_request request = {.permutation = {.n = n, .seed = 7, .epoch = ++epoch}};
+        const double start = now_ns();
+        if (shuf_lease_take(s->handle, &request, &options, &s->lease) != SHUF_OK)
+            die("%s: %s", s->name, shuf_message(s->handle));
+        if (ns)
+            ns[i] = now_ns() - start;
+    }
+}
+
+/* Batches of the daemons alternate. */
+static void measure(struct report *report, size_t size, shuf_transport transport)
+{
+    const uint64_t n = sizes[size].n;
+    const int batch = sizes[size].samples / BATCHES;
+    char label[96];
+    for (int d = 0; d < DAEMONS; d++)
+        time_requests(&subjects[d], n, transport, NULL, batch); /* memory and threads get ready */
+    for (int i = 0; i < BATCHES; i++)
+        for (int d = 0; d < DAEMONS; d++)
+            time_requests(&subjects[d], n, transport, subjects[d].ns + i * batch, batch);
+    for (int d = 0; d < DAEMONS; d++) {
+        struct subject *s = &subjects[d];
+        snprintf(label, sizeof label, "%s, %s", shuf_transport_name(transport), s->name);
+        report_latency(report, label, n, s->ns, (size_t)sizes[size].samples);
+        if (shuf_lease_release(s->handle, &s->lease) != SHUF_OK)
+            die("%s: %s", s->name, shuf_message(s->handle));
+    }
+}
+
+static void start(struct subject *s, struct report *report)
+{
+    char log[64];
+    snprintf(log, sizeof log, "%s.log", s->name);
+    daemon_start_with(&s->daemon, s->name, s->backend, s->config, process_file(log));
+    daemon_fact(&s->daemon, report, s->name);
+    s->handle = daemon_connect(&s->daemon);
+}
+
+/* How many of the results the host has computed. */
+static void stop(struct subject *s, struct report *report)
+{
+    shuf_daemon status;
+    char text[96];
+    daemon_status(&s->daemon, &status);
+    snprintf(text, sizeof text, "%llu of %llu", (unsigned long long)status.computed_on_host,
+             (unsigned long long)status.computed);
+    snprintf(status.device, sizeof status.device, "computed by the host, %s", s->name);
+    report_fact(report, status.device, text);
+    shuf_close(s->handle);
+    daemon_stop(&s->daemon);
+}
+
+/* --backend SPEC replaces cuda, so that the program runs without a GPU too. */
+int main(int argc, char **argv)
+{
+    static const shuf_transport transports[] = {SHUF_MEMFD, SHUF_INLINE};
+    const char *backend = NULL;
+    const struct report_option options[] = {{"--backend", "SPEC", &backend}, {0}};
+    struct report *report = report_begin_with("placement", options, argc, argv);
+    for (int d = 0; d < DAEMONS; d++) {
+        if (backend)
+            subjects[d].backend = backend;
+        start(&subjects[d], report);
+    }
+    for (size_t t = 0; t < sizeof transports / sizeof *transports; t++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+            measure(report, i, transports[t]);
+    for (int d = 0; d < DAEMONS; d++)
+        stop(&subjects[d], report);
+    return report_end(report);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See placement.h.
+ */
+#include "placement.h"
+
+#include "host/host.h"
+#include "host/kept_file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the model: nanoseconds, see docs/operation.md ---- */
+
+/* What a computation costs before its first value. A quick one of the host runs on the loop's
+ * thread. */
+static const double host_job_ns = 60000, device_job_ns = 60000;
+
+/* A byte by PCIe, with the copy by the host's processors from pinned memory to the result. */
+static const double copied_byte_ns = 0.07;
+
+/* An evaluation (backend.h) by one thread with AVX-512, and by the whole GPU. */
+struct rate {
+    double host_ns, device_ns;
+};
+
+static const struct rate primefold = {1.6, 0.0015}, compaction = {4, 0.0065}, stream = {2, 0.002};
+
+/* The speed of other instruction sets. */
+static const struct {
+    const char *name;
+    double speed;
+} sets[] = {{"avx512", 1}, {"avx2", 0.5}, {"scalar", 0.05}};
+
+/* How much longer the host takes while processes wait for a processor all of the time. */
+static const double waiting_cost = 2;
+
+static struct rate rate_of(const struct shuf__request *request)
+{
+    const struct shuf__permutation *p = shuf__request_permutation(request);
+    if (!p)
+        return stream;
+    return shuf_algorithm_has_random_access(p->algorithm) ? primefold : compaction;
+}
+
+static double device_ns(const struct shuf__request *request, double evaluations, uint64_t copied)
+{
+    return device_job_ns + evaluations * rate_of(request).device_ns +
+           (double)copied * copied_byte_ns;
+}
+
+static double host_ns(const struct shuf__placement *placement, const struct shuf__request *request,
+                      double evaluations)
+{
+    const struct shuf__backend *host = shuf__engine_backend(shuf__engine_host(placement->engine));
+    const bool quick = shuf__backend_is_quick(host->ops, request);
+    const double ns = evaluations * rate_of(request).host_ns;
+    return (quick ? ns : host_job_ns + ns / placement->threads) *
+           (1 + waiting_cost * placement->waiting);
+}
+
+/* ---- the load of the processors ---- */
+
+/* Reads the line "some avg10=12.34 ..." at most once a second. The file is absent from kernels
+ * without PSI: then nothing waits. */
+static void read_pressure(struct shuf__placement *placement)
+{
+    enum { SECOND_NS = 1000000000 };
+    char text[256];
+    double percent;
+    const uint64_t now = uv_hrtime();
+    if (placement->read_ns > 0 && now - placement->read_ns < SECOND_NS)
+        return;
+    placement->read_ns = now;
+    const bool known = shuf__kept_file_read(placement->pressure, text, sizeof text) &&
+                       sscanf(text, "some avg10=%lf", &percent) == 1;
+    placement->waiting = known ? percent / 100 : 0;
+}
+
+/* ---- the choice ---- */
+
+void shuf__placement_init(struct shuf__placement *placement, struct shuf__engine *engine,
+                          bool always_host, unsigned threads, const char *root)
+{
+    const struct shuf__backend *host = shuf__engine_backend(shuf__engine_host(engine));
+    *placement = (struct shuf__placement){.engine = engine, .always_host = always_host};
+    placement->threads = shuf__host_threads(threads);
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+        if (strcmp(host->device_id, sets[i].name) == 0)
+            placement->threads *= sets[i].speed;
+    snprintf(placement->pressure, sizeof placement->pressure, "%s/proc/pressure/cpu", root);
+}
+
+/* A GPU has the host's processors move the records of a shuffle, and make plans, in host memory. So
+ * these need no model. */
+struct shuf__engine *shuf__placement_choose(struct shuf__placement *placement,
+                                            const struct shuf__request *request, uint64_t copied)
+{
+    struct shuf__engine *host = shuf__engine_host(placement->engine);
+    const bool values = request->kind == SHUF__PERMUTATION || request->kind == SHUF__STREAM;
+    if (host == placement->engine || placement->always_host || !values)
+        return host;
+    read_pressure(placement);
+    const double evaluations = shuf__backend_evaluations(request);
+    return host_ns(placement, request, evaluations) <= device_ns(request, evaluations, copied)
+               ? host
+               : placement->engine;
+}
