@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who computes results for the host sooner: the latency of permutations of 10^3 to 10^7 values, u32,
- * into host memory (memfd) and as copies (inline), from daemons with host_results = auto, host and
- * device, and from one with the backend cpu. One client waits for each result. No result is in the
- * cache. The daemons take turns, so other load affects them alike.
+ * Who computes results for the host sooner: the latency of permutations of 10^3 to 10^7 values,
+ * u32, into host memory (memfd) and as copies (inline), from daemons with host_results = auto, host
+ * and device, and from one with the backend cpu. One client waits for each result. No result is in
+ * the cache. The daemons take turns, so other load affects them alike.
  */
 #include "clock.h"
 #include "daemon.h"

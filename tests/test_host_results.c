@@ -31,8 +31,7 @@ static uint32_t *expect(uint64_t n, uint64_t *fingerprint)
 static void check_copy(uint64_t n, const uint32_t *expected)
 {
     uint32_t *values = malloc(n * sizeof *values);
-    struct shuf__result_message permute =
-        wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    struct shuf__result_message permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_INLINE);
     assert_non_null(values);
     wire_send_result(w, &permute);
     wire_expect(w, SHUF_OK, "");

@@ -47,7 +47,7 @@ static void open_manager(void)
 
 static void start(struct harness *h, bool watchdog)
 {
-    static const char *const settings[] = {"drain_timeout", "250s", NULL};
+    static const char *const settings[] = {"drain_timeout", "250s", "host_results", "host", NULL};
     char interval[32];
     snprintf(interval, sizeof interval, "%d", WATCHDOG_MS * 1000);
     open_manager();
@@ -232,6 +232,27 @@ static void test_heartbeat_of_a_busy_device(void **state)
     stop(&h, EX_OK);
 }
 
+/* The processors compute for long, and the GPU has no work: it is still probed. */
+static void test_heartbeat_of_an_idle_device_beside_a_busy_host(void **state)
+{
+    struct harness h;
+    struct shuf__result_message endless = wire_endless_permutation();
+    (void)state;
+    faults->is_gpu = true;
+    start(&h, true);
+    expect_ready(&h);
+    struct wire *w = wire_greet(&h);
+    wire_send_result(w, &endless);
+    wire_await_queued(&h, 1);
+    const unsigned before = seen->launches;
+    for (int i = 0; i < 10; i++)
+        expect_message("WATCHDOG=1");
+    assert_true(seen->launches > before);
+    assert_int_equal(wire_status(&h).queued, 1);
+    wire_close(w);
+    stop(&h, EX_OK);
+}
+
 static void start_for_users(struct harness *h)
 {
     start(h, true);
@@ -255,7 +276,7 @@ static void test_heartbeat_while_users_take_turns(void **state)
     start_for_users(&h);
     for (unsigned i = 0; i < USERS; i++) {
         struct shuf__result_message endless =
-            wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_NONE);
+            wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
         user[i] = wire_greet_as(&h, CHILD_NOBODY - i);
         wire_send_result(user[i], &endless);
         wire_await_queued(&h, i + 1);
@@ -437,6 +458,8 @@ int main(void)
         cmocka_unit_test(test_failed_reload_of_keys_is_in_the_status),
         cmocka_unit_test_setup(test_heartbeat_of_an_idle_device, fake_backend_reset),
         cmocka_unit_test_setup(test_heartbeat_of_a_busy_device, fake_backend_reset),
+        cmocka_unit_test_setup(test_heartbeat_of_an_idle_device_beside_a_busy_host,
+                               fake_backend_reset),
         cmocka_unit_test_setup(test_heartbeat_while_users_take_turns, fake_backend_reset),
         cmocka_unit_test_setup(test_no_heartbeat_of_a_hanging_probe, fake_backend_reset),
         cmocka_unit_test_setup(test_no_heartbeat_of_a_hanging_computation, fake_backend_reset),
