@@ -122,13 +122,16 @@ static void host_finds_results_of_the_gpu(void **state)
 
 /* ---- what the host answers while the GPU is busy ---- */
 
-/* The job has the user's turn and never ends. */
-static struct wire *keep_gpu_busy(void)
+/* Begins a job that never ends, beside `jobs` others. The first one has the user's turn. */
+static struct wire *keep_gpu_busy(unsigned jobs)
 {
     struct wire *busy = wire_greet(&h);
     struct shuf__result_message endless = wire_permutation(WAITING_N, DEVICE);
+    const unsigned launches = seen->launches + (jobs == 0);
+    endless.permutation.seed = jobs;
     wire_send_result(busy, &endless);
-    for (unsigned waited = 0; seen->launches == 0;)
+    wire_await_queued(&h, jobs + 1);
+    for (unsigned waited = 0; seen->launches < launches;)
         wire_wait(&waited, "the GPU computes");
     return busy;
 }
@@ -184,7 +187,7 @@ static void host_does_not_wait_for_the_gpu(void **state)
 {
     (void)state;
     start("1", "host");
-    struct wire *busy = keep_gpu_busy();
+    struct wire *busy = keep_gpu_busy(0);
     expect_place(1000, MEMFD, "cpu");
     expect_place(1000000, MEMFD, "cpu");
     expect_place(1000001, COPY, "cpu");
@@ -221,6 +224,32 @@ static void each_engine_has_its_rank_index(void **state)
 
 /* ---- the load ---- */
 
+static bool has_vectors(void)
+{
+    const struct shuf__simd_ops *simd;
+    struct shuf__error error;
+    assert_int_equal(shuf__simd_choose(NULL, &simd, &error), SHUF_OK);
+    return strcmp(simd->name, "scalar") != 0;
+}
+
+/* The GPU is sooner than one thread, unless other jobs come first. */
+static void busy_gpu_leaves_more_to_the_processors(void **state)
+{
+    enum { JOBS = 4, N = 100000 };
+    struct wire *busy[JOBS];
+    (void)state;
+    if (!has_vectors())
+        skip();
+    start("1", "auto");
+    expect_place(N, MEMFD, "fake");
+    for (unsigned i = 0; i < JOBS; i++)
+        busy[i] = keep_gpu_busy(i);
+    expect_place(N + 1, MEMFD, "cpu");
+    for (unsigned i = 0; i < JOBS; i++)
+        wire_close(busy[i]);
+    stop();
+}
+
 static void write_pressure(const char *root, const char *text)
 {
     char path[256];
@@ -246,11 +275,8 @@ static void busy_processors_leave_more_to_the_gpu(void **state)
         {"some avg10=99.00 avg60=0.00 avg300=0.00 total=1\n", "fake"},
         {"", "cpu"},
     };
-    const struct shuf__simd_ops *simd;
-    struct shuf__error error;
     (void)state;
-    assert_int_equal(shuf__simd_choose(NULL, &simd, &error), SHUF_OK);
-    if (strcmp(simd->name, "scalar") == 0)
+    if (!has_vectors())
         skip();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char root[] = "/tmp/shuf-pressure-XXXXXX";
@@ -273,6 +299,7 @@ int main(void)
         cmocka_unit_test_setup(host_finds_results_of_the_gpu, fake_backend_reset),
         cmocka_unit_test_setup(host_does_not_wait_for_the_gpu, fake_backend_reset),
         cmocka_unit_test_setup(each_engine_has_its_rank_index, fake_backend_reset),
+        cmocka_unit_test_setup(busy_gpu_leaves_more_to_the_processors, fake_backend_reset),
         cmocka_unit_test_setup(busy_processors_leave_more_to_the_gpu, fake_backend_reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

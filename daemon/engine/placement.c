@@ -43,10 +43,17 @@ static struct rate rate_of(const struct shuf__request *request)
     return shuf_algorithm_has_random_access(p->algorithm) ? primefold : compaction;
 }
 
-static double device_ns(const struct shuf__request *request, double evaluations, uint64_t copied)
+/* The jobs of the GPU come first, or take turns with this one. Each counts as long as this one. The
+ * jobs of the host do not count, because the GPU may be needed for more than results. */
+static double device_ns(const struct shuf__placement *placement,
+                        const struct shuf__request *request, double evaluations, uint64_t copied)
 {
-    return device_job_ns + evaluations * rate_of(request).device_ns +
-           (double)copied * copied_byte_ns;
+    struct shuf__engine *engine = placement->engine;
+    const uint64_t jobs =
+        shuf__engine_queued(engine) - shuf__engine_queued(shuf__engine_host(engine));
+    const double ns =
+        device_job_ns + evaluations * rate_of(request).device_ns + (double)copied * copied_byte_ns;
+    return ns * (double)(1 + jobs);
 }
 
 static double host_ns(const struct shuf__placement *placement, const struct shuf__request *request,
@@ -102,7 +109,8 @@ struct shuf__engine *shuf__placement_choose(struct shuf__placement *placement,
         return host;
     read_pressure(placement);
     const double evaluations = shuf__backend_evaluations(request);
-    return host_ns(placement, request, evaluations) <= device_ns(request, evaluations, copied)
+    return host_ns(placement, request, evaluations) <=
+                   device_ns(placement, request, evaluations, copied)
                ? host
                : placement->engine;
 }
