@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chooses the processor for a result that may be computed by the GPU or by the host: one in host
- * memory, or one of which the client gets a copy or a summary. The values are the same bits, so
- * only the time counts. docs/operation.md has the table of the model.
+ * Chooses who computes a result in host memory, a copy or a summary: the GPU or the host. The
+ * values are the same bits, so only the time counts. docs/operation.md has the table of the model.
  */
 #ifndef SHUFD_PLACEMENT_H
 #define SHUFD_PLACEMENT_H
