@@ -439,12 +439,13 @@ static void *close_later(void *handle)
     return NULL;
 }
 
-/* Leases of another client use all memory and end after a while. The call waits for them. */
+/* Leases of another client use all memory and end after a while. The call waits for them. A GPU
+ * needs memory too for a summary of a windowed order. */
 static void parts_wait_for_memory(void **state)
 {
     (void)state;
     const shuf_request held = {.permutation = {.n = 4000000, .seed = 1}},
-                       p = {.permutation = {.n = 7000003, .seed = 7}};
+                       p = {.permutation = {.n = 7000003, .seed = 7, .chunk = 1000, .window = 50}};
     shuf *other = open_handle(&narrow), *parts = open_handle(&narrow),
          *whole = open_handle(&harness_shared);
     shuf_lease *lease = NULL;

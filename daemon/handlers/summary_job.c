@@ -18,6 +18,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Bytes of a part. A part in host memory fits a processor's caches. A part in device memory takes
  * much longer than the host needs between two parts. */
@@ -39,7 +40,7 @@ struct summary_job {
     struct shuf__cache_entry *rank_index; /* NULL: none */
     struct shuf__summary summary;
     uint64_t values, done; /* the number of all values, and of those in finished parts */
-    bool passes;           /* values are not stored, except samples */
+    bool passes;           /* the backend stores no values */
 };
 
 static struct summary_job *summary_job_of(struct shuf__engine_job *engine_job)
@@ -52,15 +53,12 @@ static bool can_pass(const struct shuf__result_request *r, const struct shuf__ba
     return backend->ops->passes && !r->waiter.options.sums && backend->ops->passes(&r->key.request);
 }
 
-static struct shuf__workspace needs_of(const struct shuf__result_request *r,
-                                       const struct shuf__backend *backend)
+static struct shuf__workspace needs_of(const struct shuf__backend *backend)
 {
     const bool host = shuf__memory_is_host(backend->ops->own);
     return (struct shuf__workspace){
         .kind = host ? SHUF__MEMORY_PRIVATE : SHUF__MEMORY_CUDA_PRIVATE,
-        .best = can_pass(r, backend) ? PART_LEAST
-                : host               ? PART_HOST
-                                     : PART_DEVICE,
+        .best = host ? PART_HOST : PART_DEVICE,
         .least = PART_LEAST,
     };
 }
@@ -86,7 +84,9 @@ bool shuf__summary_job_applies(const struct shuf__result_request *r)
     const struct shuf__backend *backend = shuf__engine_backend(r->engine);
     return r->transport == SHUF__TRANSPORT__TRANSPORT_NONE && !r->prefetch &&
            (r->waiter.options.fingerprint || r->waiter.options.sums) &&
-           r->shape.bytes > needs_of(r, backend).best && can_begin_anywhere(request, backend);
+           (can_pass(r, backend)
+                ? r->shape.bytes > PART_LEAST
+                : r->shape.bytes > needs_of(backend).best && can_begin_anywhere(request, backend));
 }
 
 /* ---- parts, on a lane's thread ---- */
@@ -187,20 +187,7 @@ static shuf_status add_sums(struct summary_job *s, struct shuf__backend *backend
 struct part {
     struct summary_job *job;
     uint64_t count;
-    bool is_stored;
 };
-
-/* Makes *request the request of the next part. */
-static struct part next_part(struct summary_job *s, struct shuf__request *request)
-{
-    const uint64_t width = shuf__dtype_bytes((int)request->dtype);
-    uint64_t most = s->workspace.bytes / width;
-    const uint64_t unstored = s->values - SHUF__SAMPLES; /* the first value after them */
-    const bool is_stored = !s->passes || s->done == 0 || s->done >= unstored;
-    if (s->passes)
-        most = is_stored ? SHUF__SAMPLES : smaller(PASS_VALUES, unstored - s->done);
-    return (struct part){s, take_part(request, s->done, most), is_stored};
-}
 
 /* The device makes these sums after the values, without a wait between them. */
 static shuf_status add_up(void *context, struct shuf__backend *backend,
@@ -212,31 +199,15 @@ static shuf_status add_up(void *context, struct shuf__backend *backend,
     return error->status;
 }
 
-static shuf_status pass(struct summary_job *s, struct shuf__backend *backend,
-                        const struct shuf__request *request, uint64_t *device_ns,
-                        struct shuf__error *error)
-{
-    uint64_t sum;
-    const uint64_t index = s->request.waiter.options.fingerprint_index + s->done;
-    if (shuf__engine_job_is_cancelled(&s->job.engine_job))
-        return shuf__fail(error, SHUF_CANCELLED, "%s: cancelled", shuf__request_name(request));
-    if (backend->ops->pass(backend, request, index, &sum, device_ns, error))
-        return error->status;
-    s->summary.fingerprint += sum;
-    return SHUF_OK;
-}
-
-static shuf_status compute_part(const struct part *part, struct shuf__backend *backend,
+static shuf_status compute_part(struct summary_job *s, struct shuf__backend *backend,
                                 struct shuf__block *block, struct shuf__computation *computation)
 {
     uint64_t device_ns = 0;
-    struct summary_job *s = part->job;
     struct shuf__error *error = &s->job.error;
     if (shuf__keyring_reveal(s->cache->keyring, &computation->request, error))
         return error->status;
     const shuf_status status =
-        part->is_stored ? shuf__backend_compute(backend, computation, block, &device_ns, error)
-                        : pass(s, backend, &computation->request, &device_ns, error);
+        shuf__backend_compute(backend, computation, block, &device_ns, error);
     shuf__keyring_conceal(&computation->request);
     s->summary.device_ns += device_ns;
     return status;
@@ -251,20 +222,79 @@ static shuf_status summarize_part(struct summary_job *s, struct shuf__backend *b
         .cancel_context = &s->job.engine_job,
         .rank_index = ranks,
     };
-    struct part part = next_part(s, &computation.request);
+    const uint64_t most = s->workspace.bytes / shuf__dtype_bytes((int)computation.request.dtype);
+    struct part part = {s, take_part(&computation.request, s->done, most)};
     computation.follow = add_up;
     computation.follow_context = &part;
-    if (compute_part(&part, backend, block, &computation) ||
-        (part.is_stored && add_samples(s, backend, block, part.count)))
+    if (compute_part(s, backend, block, &computation) || add_samples(s, backend, block, part.count))
         return s->job.error.status;
     s->done += part.count;
     return SHUF_OK;
 }
 
+/* ---- passes that store nothing, likewise ---- */
+
+/* Looks up the first and the last values. Such a result has more values than both. */
+static shuf_status look_up_samples(struct summary_job *s, struct shuf__backend *backend,
+                                   const struct shuf__permutation *p)
+{
+    const struct shuf__slice slice = shuf__slice_make(p);
+    uint64_t at[2 * SHUF__SAMPLES];
+    struct shuf__computation computation = {.request.kind = SHUF__LOOK_UP};
+    struct shuf__permutation *whole = &computation.request.look_up.permutation;
+    *whole = *p;
+    whole->offset = 0, whole->stride = 1, whole->count = p->n;
+    for (unsigned i = 0; i < SHUF__SAMPLES; i++) {
+        at[i] = shuf__slice_position(&slice, i);
+        at[SHUF__SAMPLES + i] = shuf__slice_position(&slice, s->values - SHUF__SAMPLES + i);
+    }
+    if (backend->ops->look_up(backend, &computation, at, 2 * SHUF__SAMPLES, &s->job.error))
+        return s->job.error.status;
+    s->summary.n_first = s->summary.n_last = SHUF__SAMPLES;
+    memcpy(s->summary.first, at, sizeof s->summary.first);
+    memcpy(s->summary.last, at + SHUF__SAMPLES, sizeof s->summary.last);
+    return SHUF_OK;
+}
+
+static shuf_status pass_part(struct summary_job *s, struct shuf__backend *backend,
+                             const struct shuf__request *whole)
+{
+    uint64_t sum, device_ns = 0;
+    struct shuf__request part = *whole;
+    const uint64_t index = s->request.waiter.options.fingerprint_index + s->done;
+    const uint64_t count = take_part(&part, s->done, PASS_VALUES);
+    if (shuf__engine_job_is_cancelled(&s->job.engine_job))
+        return shuf__fail(&s->job.error, SHUF_CANCELLED, "%s: cancelled",
+                          shuf__request_name(whole));
+    if (backend->ops->pass(backend, &part, index, &sum, &device_ns, &s->job.error))
+        return s->job.error.status;
+    s->summary.fingerprint += sum;
+    s->summary.device_ns += device_ns;
+    s->done += count;
+    return SHUF_OK;
+}
+
+static void run_passes(struct summary_job *s, struct shuf__backend *backend)
+{
+    struct shuf__request request = s->request.key.request;
+    if (shuf__keyring_reveal(s->cache->keyring, &request, &s->job.error))
+        return;
+    shuf_status status = look_up_samples(s, backend, &request.permutation);
+    while (status == SHUF_OK && s->done < s->values)
+        status = pass_part(s, backend, &request);
+    shuf__keyring_conceal(&request);
+}
+
+/* ---- the job ---- */
+
 static void run_summary(struct shuf__engine_job *engine_job, struct shuf__backend *backend)
 {
     struct summary_job *s = summary_job_of(engine_job);
-    const struct shuf__workspace needs = needs_of(&s->request, backend);
+    if (s->passes) {
+        run_passes(s, backend);
+        return;
+    }
+    const struct shuf__workspace needs = needs_of(backend);
     const struct shuf__block *block;
     struct shuf__rank_index *ranks = NULL;
     if (shuf__workspace_open(&s->workspace, &needs, backend, &block, &s->job.error) ||
@@ -281,7 +311,7 @@ static shuf_status acquire(struct summary_job *s)
 {
     const struct shuf__job_memory memory = {
         .result = {.uid = s->request.key.uid},
-        .workspace = needs_of(&s->request, shuf__engine_backend(s->request.engine)),
+        .workspace = needs_of(shuf__engine_backend(s->request.engine)),
     };
     if (needs_rank_index(&s->request.key.request) && !s->rank_index &&
         !(s->rank_index = shuf__rank_entry_acquire(s->cache, s->request.engine, s->request.key.uid,
@@ -293,7 +323,7 @@ static shuf_status acquire(struct summary_job *s)
 static enum shuf__begin begin_summary(struct shuf__engine_job *engine_job)
 {
     struct summary_job *s = summary_job_of(engine_job);
-    if (acquire(s))
+    if (!s->passes && acquire(s))
         return shuf__pool_fail_begin(&s->job.error);
     s->job.error.status = SHUF_OK; /* an earlier begin may have failed */
     return SHUF__BEGIN_DONE;

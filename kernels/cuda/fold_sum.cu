@@ -19,6 +19,14 @@ namespace shuf
 namespace
 {
 
+constexpr int groups = tuning::fold_sum_groups;
+constexpr uint32_t tile = fold_threads * group * groups, group_stride = fold_threads * group;
+
+template <typename Form>
+constexpr int blocks_per_sm = sizeof(typename Form::Word) == 4
+                                  ? tuning::fold_sum_blocks_per_sm
+                                  : tuning::fold_sum_wide_blocks_per_sm;
+
 /* A wrong term: that of value number `at` of the part. */
 template <typename Word> struct Wrong {
     uint32_t at;
@@ -65,20 +73,19 @@ __device__ __forceinline__ void defer(const Form &f, List &list, uint32_t whole,
 }
 
 template <typename Form>
-__global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, uint32_t>)
+__global__ void __launch_bounds__(fold_threads, blocks_per_sm<Form>)
     fold_sum(__grid_constant__ const Form f,
              __grid_constant__ const Steps<typename Form::Word> steps,
              __grid_constant__ const Rows rows, uint32_t tiles, uint64_t index,
              unsigned long long *total)
 {
-    using List = Deferred<Wrong<typename Form::Word>, Form::groups * group>;
+    using List = Deferred<Wrong<typename Form::Word>, groups * group>;
     using Reduce = cub::BlockReduce<unsigned long long, fold_threads>;
-    constexpr uint32_t group_stride = fold_threads * group;
     __shared__ List lists[fold_threads / 32];
     __shared__ typename Reduce::TempStorage storage;
     List &list = lists[threadIdx.x / 32];
-    const uint64_t first = uint64_t{blockIdx.x} * tiles * fold_tile<Form>;
-    const Part part(rows, first, tiles * fold_tile<Form>);
+    const uint64_t first = uint64_t{blockIdx.x} * tiles * tile;
+    const Part part(rows, first, tiles * tile);
     const uint32_t whole = part.count - (part.wraps ? 1 : 0);
     unsigned long long sum = 0;
     const Correct<Form> correct{f, rows, part, first, index + first, sum};
@@ -87,10 +94,10 @@ __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, uint32_
     uint64_t place = (index + first + mine + 1) * SHUF_FINGERPRINT_STEP;
     typename Form::Word start = f.start(f.row, rows.offset + (first + mine) * rows.stride);
 #pragma unroll 1
-    for (uint32_t at = mine; at - mine < part.count; at += fold_tile<Form>) {
-        typename Form::Word x[Form::groups][group];
+    for (uint32_t at = mine; at - mine < part.count; at += tile) {
+        typename Form::Word x[groups][group];
 #pragma unroll
-        for (int g = 0; g < Form::groups; g++) {
+        for (int g = 0; g < groups; g++) {
             spread(f, start, steps.one, x[g]);
             start = f.add(start, steps.leap);
         }
@@ -98,20 +105,20 @@ __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, uint32_
         f.evaluate_unchecked(f.row, x, met);
         bool below = true;
 #pragma unroll
-        for (int g = 0; g < Form::groups; g++) {
+        for (int g = 0; g < groups; g++) {
             below = below && f.is_below(f.most(x[g]));
 #pragma unroll
             for (uint32_t c = 0; c < group; c++)
                 sum += shuf_fingerprint_mix(place + (g * group_stride + c) * SHUF_FINGERPRINT_STEP +
                                             x[g][c]);
         }
-        place += fold_tile<Form> * SHUF_FINGERPRINT_STEP;
-        const bool ends = at - mine + fold_tile<Form> > whole;
+        place += tile * SHUF_FINGERPRINT_STEP;
+        const bool ends = at - mine + tile > whole;
         const bool wrong = ends || !below || !f.in_range(met); /* `met` is of all groups */
         if (!__any_sync(0xffffffff, wrong))
             continue;
 #pragma unroll
-        for (int g = 0; g < Form::groups && wrong; g++)
+        for (int g = 0; g < groups && wrong; g++)
             defer(f, list, whole, at + g * group_stride, met, x[g]);
         list.finish_whole(correct);
     }
@@ -139,9 +146,9 @@ cudaError_t primefold_sum_async(const shuf__permutation &p, uint64_t index, unsi
     return with_form<Direction::forward, true>(shape, [&](auto of) {
         using Form = typename decltype(of)::Form;
         const Form f = of.make(p, shape);
-        const uint64_t most = blocks_for(p.count, fold_tile<Form>) / tuning::fold_blocks;
+        const uint64_t most = blocks_for(p.count, tile) / tuning::fold_blocks;
         const uint64_t tiles = most < 1 ? 1 : most < tuning::fold_tiles ? most : tuning::fold_tiles;
-        fold_sum<<<blocks_for(p.count, fold_tile<Form> * tiles), fold_threads, 0, stream>>>(
+        fold_sum<<<blocks_for(p.count, tile * tiles), fold_threads, 0, stream>>>(
             f, make_steps(f, shape.p, p.stride), make_rows_for<Form>(p, shape.p),
             static_cast<uint32_t>(tiles), index, sum);
         return cudaGetLastError();

@@ -60,6 +60,7 @@ constexpr int fold_unchecked_groups = 4, fold_unchecked_blocks_per_sm = resident
 constexpr int fold_checked_groups = 2, fold_checked_blocks_per_sm = resident<fold_threads>(10);
 constexpr int fold_look_up_blocks_per_sm = resident<fold_threads>(12);
 constexpr int fold_wide_groups = 2, fold_wide_blocks_per_sm = 7; /* for words of 64 bits */
+constexpr int fold_sum_groups = 3, fold_sum_blocks_per_sm = 7, fold_sum_wide_blocks_per_sm = 6;
 constexpr int fold_small_row_blocks_per_sm = 8, fold_row_blocks_per_sm = 7,
               fold_wide_row_blocks_per_sm = 5; /* for many rows */
 constexpr uint64_t fold_tiles = 16;            /* most tiles of a block */
