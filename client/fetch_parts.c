@@ -87,15 +87,10 @@ shuf_status shuf__choose_parts(shuf *handle, const struct shuf__request_message 
     return SHUF_OK;
 }
 
-/* Bytes of a part of a summary by a GPU, which stores no values: the most that a daemon computes in
- * one job, in some milliseconds. */
-#define PART_SUMMARY (UINT64_C(16) << 30)
-
-static bool is_summary_by_gpu(const struct fetch_parts *f, const shuf_daemon *daemon)
-{
-    return f->trip->payload_bytes == 0 && is_capped(&f->whole->request) &&
-           strcmp(daemon->backend, "cpu") != 0;
-}
+/* Bytes of a part of a summary, for which the daemon stores no values: the most that it computes in
+ * one job. A GPU takes some milliseconds, and a few processors a quarter of a second. */
+#define SUMMARY_BY_GPU (UINT64_C(16) << 30)
+#define SUMMARY_BY_CPU (UINT64_C(1) << 30)
 
 static shuf_status choose_part_size(struct fetch_parts *f)
 {
@@ -103,9 +98,9 @@ static shuf_status choose_part_size(struct fetch_parts *f)
     if (shuf_daemon_status(f->handle, &daemon))
         return f->handle->error.status;
     uint64_t bytes = daemon.memory_limit / PARTS_IN_BUDGET;
-    f->stores_nothing = is_summary_by_gpu(f, &daemon);
+    f->stores_nothing = f->trip->payload_bytes == 0 && is_capped(&f->whole->request);
     if (f->stores_nothing)
-        bytes = PART_SUMMARY;
+        bytes = strcmp(daemon.backend, "cpu") == 0 ? SUMMARY_BY_CPU : SUMMARY_BY_GPU;
     else if (bytes > PART_MOST && is_capped(&f->whole->request))
         bytes = PART_MOST;
     if (bytes < PART_LEAST)

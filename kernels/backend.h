@@ -185,10 +185,10 @@ struct shuf__backend_ops {
                                uint64_t *fingerprint, struct shuf__error *error);
     /* Whether `pass` can do the request. On any thread, at any time. NULL: it can do none. */
     bool (*passes)(const struct shuf__request *request);
-    /* The fingerprint of the request's values in one pass that stores nothing. `index` is the index
-     * of the first value in the result. *device_ns is the time, measured by the device. It cannot
-     * be cancelled, so the caller asks for parts. */
-    shuf_status (*pass)(struct shuf__backend *backend, const struct shuf__request *request,
+    /* The fingerprint of the values in one pass that stores nothing. `index` is the index of the
+     * first value in the result. *device_ns is the time, measured by the device. A GPU checks for
+     * cancellation only before it begins, so the caller asks for parts. */
+    shuf_status (*pass)(struct shuf__backend *backend, const struct shuf__computation *computation,
                         uint64_t index, uint64_t *fingerprint, uint64_t *device_ns,
                         struct shuf__error *error);
     /* The sums over the first `values` values of the block; values >= 1. */

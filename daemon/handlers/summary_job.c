@@ -260,13 +260,14 @@ static shuf_status pass_part(struct summary_job *s, struct shuf__backend *backen
                              const struct shuf__request *whole)
 {
     uint64_t sum, device_ns = 0;
-    struct shuf__request part = *whole;
+    struct shuf__computation computation = {
+        .request = *whole,
+        .cancelled = shuf__engine_job_is_cancelled,
+        .cancel_context = &s->job.engine_job,
+    };
     const uint64_t index = s->request.waiter.options.fingerprint_index + s->done;
-    const uint64_t count = take_part(&part, s->done, PASS_VALUES);
-    if (shuf__engine_job_is_cancelled(&s->job.engine_job))
-        return shuf__fail(&s->job.error, SHUF_CANCELLED, "%s: cancelled",
-                          shuf__request_name(whole));
-    if (backend->ops->pass(backend, &part, index, &sum, &device_ns, &s->job.error))
+    const uint64_t count = take_part(&computation.request, s->done, PASS_VALUES);
+    if (backend->ops->pass(backend, &computation, index, &sum, &device_ns, &s->job.error))
         return s->job.error.status;
     s->summary.fingerprint += sum;
     s->summary.device_ns += device_ns;

@@ -179,6 +179,26 @@ static shuf_status cpu_fingerprint(struct shuf__backend *backend, const struct s
     return SHUF_OK;
 }
 
+static bool cpu_passes(const struct shuf__request *request)
+{
+    const struct shuf__permutation *p = &request->permutation;
+    return request->kind == SHUF__PERMUTATION && p->rows == 1 && !p->window &&
+           shuf_algorithm_has_random_access(p->algorithm);
+}
+
+static shuf_status cpu_pass(struct shuf__backend *backend,
+                            const struct shuf__computation *computation, uint64_t index,
+                            uint64_t *fingerprint, uint64_t *device_ns, struct shuf__error *error)
+{
+    const struct cpu *cpu = cpu_of(backend);
+    const uint64_t start = now_ns();
+    if (!shuf__host_permute_sum(cpu->simd, cpu->threads, computation, index, fingerprint))
+        return shuf__fail(error, SHUF_CANCELLED, "%s: cancelled",
+                          shuf__request_name(&computation->request));
+    *device_ns = now_ns() - start;
+    return SHUF_OK;
+}
+
 static shuf_status cpu_sums(struct shuf__backend *backend, const struct shuf__block *block,
                             shuf_dtype dtype, uint64_t values, double centre, double scale,
                             struct shuf__sums *sums, struct shuf__error *error)
@@ -243,6 +263,8 @@ const struct shuf__backend_ops shuf__cpu_ops = {
     .launch = cpu_launch,
     .wait = cpu_wait,
     .fingerprint = cpu_fingerprint,
+    .passes = cpu_passes,
+    .pass = cpu_pass,
     .sums = cpu_sums,
     .read = cpu_read,
     .write = cpu_write,

@@ -175,13 +175,16 @@ bool cuda_passes(const shuf__request *request)
     return request->kind == SHUF__PERMUTATION && primefold_sums(request->permutation);
 }
 
-shuf_status cuda_pass(shuf__backend *backend, const shuf__request *request, uint64_t index,
+shuf_status cuda_pass(shuf__backend *backend, const shuf__computation *computation, uint64_t index,
                       uint64_t *fingerprint, uint64_t *device_ns, shuf__error *error)
 {
+    const shuf__request *request = &computation->request;
     Cuda *cuda = cuda_of(backend);
     auto *host = reinterpret_cast<unsigned long long *>(cuda->bounce.pieces);
     cudaError_t e = cudaSuccess;
     float ms = 0;
+    if (computation->cancelled && computation->cancelled(computation->cancel_context))
+        return shuf__fail(error, SHUF_CANCELLED, "%s: cancelled", shuf__request_name(request));
     SHUF__STEP(e, "choosing the device", use_device(cuda));
     SHUF__STEP(e, "recording an event", cudaEventRecord(cuda->start, cuda->stream));
     SHUF__STEP(e, "launching the kernels",

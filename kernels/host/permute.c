@@ -51,7 +51,9 @@ struct run {
     bool narrow;                       /* words of at most 32 bits: primefold; or B <= 32 */
     bool direct;    /* no value is left out, so its place is known: primefold, or n = 2^B */
     uint64_t tiles; /* of a row: tiles of the requested values if direct, else of the domain */
-    char *out;
+    char *out;      /* NULL: only the fingerprint is wanted */
+    uint64_t index; /* of the first value, for the fingerprint */
+    atomic_uint_fast64_t fingerprint;
     atomic_bool cancelled;
 };
 
@@ -193,23 +195,35 @@ static void evaluate_direct(const struct run *run, const union shuf__bijection *
         copy_values(run, tile, 0, 1, out, count);
 }
 
+static uint64_t fingerprint_of(const struct run *run, const struct shuf__tile *tile, size_t count,
+                               uint64_t first)
+{
+    const uint64_t index = run->index + first;
+    return run->narrow ? run->simd->fingerprint_narrow(tile->narrow, count, index)
+                       : run->simd->fingerprint_wide(tile->wide, count, index);
+}
+
 /* Only the last position can be past n. It wraps around to the front. */
 static void take_direct_tiles(struct run *run, struct row *row, struct shuf__tile *tile)
 {
     const struct shuf__permutation *p = run->p;
+    uint64_t fingerprint = 0;
     for (;;) {
         uint64_t first = atomic_fetch_add(&row->next, 1) * SHUF__TILE;
         if (first >= p->count || shuf__is_cancelled(run->computation, &run->cancelled))
-            return;
+            break;
         size_t count = p->count - first < SHUF__TILE ? p->count - first : SHUF__TILE;
         bool wraps = first + count == p->count && shuf__slice_wraps(&run->slice);
-        char *out = (char *)row->out + first * run->width;
+        char *out = run->out ? (char *)row->out + first * run->width : (char *)tile;
         if (count > wraps)
             evaluate_direct(run, &row->f, p->offset + first * p->stride, count - wraps, tile, out);
         if (wraps)
             evaluate_direct(run, &row->f, run->slice.last - p->n, 1, tile,
                             out + (count - 1) * run->width);
+        if (!run->out)
+            fingerprint += fingerprint_of(run, tile, count, first);
     }
+    atomic_fetch_add(&run->fingerprint, fingerprint);
 }
 
 /* Skips the known tiles before the row's first requested value and after its last. */
@@ -308,6 +322,23 @@ static void plan_run(struct run *run)
     }
     uint64_t values = run->direct ? p->count : domain;
     run->tiles = (values + SHUF__TILE - 1) / SHUF__TILE;
+}
+
+bool shuf__host_permute_sum(const struct shuf__simd_ops *simd, int threads,
+                            const struct shuf__computation *computation, uint64_t index,
+                            uint64_t *fingerprint)
+{
+    struct run run = {.simd = simd,
+                      .computation = computation,
+                      .p = &computation->request.permutation,
+                      .index = index};
+    assert(run.p->rows == 1 && run.p->count > 0 && !run.p->window);
+    plan_run(&run);
+    assert(run.direct);
+    run.width = run.narrow ? sizeof(uint32_t) : sizeof(uint64_t);
+    run_rows(&run, threads);
+    *fingerprint = atomic_load(&run.fingerprint);
+    return !atomic_load(&run.cancelled);
 }
 
 bool shuf__host_permute(const struct shuf__simd_ops *simd, int threads,

@@ -18,6 +18,13 @@ extern "C" {
 bool shuf__host_permute(const struct shuf__simd_ops *simd, int threads,
                         const struct shuf__computation *computation, void *out);
 
+/* The fingerprint of the values, which are not stored; `index` is that of the first value in the
+ * result. For one row of an algorithm with random access, without windows. Returns false if it was
+ * cancelled. */
+bool shuf__host_permute_sum(const struct shuf__simd_ops *simd, int threads,
+                            const struct shuf__computation *computation, uint64_t index,
+                            uint64_t *fingerprint);
+
 #ifdef __cplusplus
 }
 #endif
