@@ -398,12 +398,13 @@ def test_lightning_saves_the_sampler_in_a_data_module(daemon, client, monkeypatc
         def load_state_dict(self, state):
             self.saved = state["sampler"]
 
-    def fit(epochs, **more):
+    def fit(epochs, max_steps=-1, every=None, **more):
         module = Module()
-        keep = lightning.pytorch.callbacks.ModelCheckpoint(tmp_path, filename="{epoch}", save_top_k=-1)
+        name = "{step}" if every else "{epoch}"
+        keep = lightning.pytorch.callbacks.ModelCheckpoint(tmp_path, filename=name, save_top_k=-1, every_n_train_steps=every)
         trainer = lightning.Trainer(
             accelerator="cpu", devices=1, max_epochs=epochs, logger=False, enable_progress_bar=False, enable_model_summary=False,
-            callbacks=[keep],
+            callbacks=[keep], max_steps=max_steps,
         )  # fmt: skip
         trainer.fit(module, datamodule=Samples(), **more)
         return module.seen
@@ -411,6 +412,8 @@ def test_lightning_saves_the_sampler_in_a_data_module(daemon, client, monkeypatc
     orders = [client.permute(20, 7, epoch).tolist() for epoch in range(4)]
     assert fit(2) == dict(enumerate(orders[:2]))
     assert fit(4, ckpt_path=tmp_path / "epoch=1.ckpt") == {2: orders[2], 3: orders[3]}
+    assert fit(3, max_steps=6, every=6) == {0: orders[0], 1: orders[1][:10]}
+    assert fit(3, ckpt_path=tmp_path / "step=6.ckpt") == {1: orders[1][10:], 2: orders[2]}
 
 
 def fit_by_lightning(sampler, directory):
