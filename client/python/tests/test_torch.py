@@ -6,6 +6,8 @@ import itertools
 import json
 import os
 import pickle
+import subprocess
+import sys
 import time
 import tracemalloc
 import warnings
@@ -1549,6 +1551,67 @@ def test_another_length_of_a_loaded_epoch_is_refused(client):
         sampler.set_epoch(0)
     sampler.set_epoch(1)
     assert sampler.n == 12 and list(sampler) == client.permute(12, 7, 1).tolist()[::2]
+
+
+@pytest.mark.parametrize("kind", ["DistributedSampler", "RandomSampler"])
+def test_records_that_come_after_an_ended_epoch(kind):
+    """They are part of the next one, without set_epoch() too."""
+    data = list(range(6))
+    state = {**getattr(shufd.torch, kind)(data, seed=7).state_dict(), "position": 6}
+    for batches in (False, True):
+        del data[6:]
+        sampler = getattr(shufd.torch, kind)(data, seed=7)
+        sampler.load_state_dict(state)
+        data += [6, 7, 8]
+        assert sampler.epoch == 1
+        drawn = sum(shufd.torch.BatchSampler(sampler, 2, False), []) if batches else list(sampler)
+        assert drawn == shufd.local.permute(9, 7, 1).tolist() and len(sampler) == 9
+
+
+@pytest.mark.parametrize("kind", ["DistributedSampler", "RandomSampler"])
+def test_an_older_iterator_keeps_the_length_of_its_epoch(kind):
+    data = list(range(6))
+    sampler = getattr(shufd.torch, kind)(data, seed=7)
+    sampler.load_state_dict({**sampler.state_dict(), "position": 2})
+    iterator = iter(sampler)
+    data += [6, 7, 8]
+    sampler.set_epoch(1)
+    assert list(iterator) == shufd.local.permute(6, 7).tolist()[2:]
+    assert list(sampler) == shufd.local.permute(9, 7, 1).tolist()
+
+
+@pytest.mark.parametrize("name, value", [
+    ("seed", 7.0), ("seed", 2**64), ("seed", "7"), ("epoch", -1), ("position", 51), ("n", 49),
+])  # fmt: skip
+def test_a_refused_state_changes_nothing(name, value):
+    state = {**shufd.torch.RandomSampler(range(50), seed=7).state_dict(), "epoch": 3, "position": 4}
+    sampler = shufd.torch.RandomSampler(range(50))
+    with pytest.raises(shufd.Invalid, match=name):
+        sampler.load_state_dict({**state, name: value})
+    assert (sampler.epoch, sampler.remaining, sampler.seed, len(list(sampler))) == (0, 50, None, 50)
+
+
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, pickle.dumps])
+@pytest.mark.parametrize("batches", [False, True])
+def test_iterators_are_not_copied(way, batches):
+    """A copy would share its place with the iterator."""
+    sampler = shufd.torch.RandomSampler(range(10), seed=7)
+    iterator = iter(shufd.torch.BatchSampler(sampler, 2, False) if batches else sampler)
+    next(iterator)
+    with pytest.raises(TypeError, match="^cannot copy or pickle an iterator of a sampler"):
+        way(iterator)
+
+
+@pytest.mark.parametrize("source", ["sampler", "torch.utils.data.DataLoader(range(100), batch_size=5, sampler=sampler)"])
+def test_an_iterator_at_the_end_of_python_is_silent(source):
+    text = f"""
+import shufd.torch, torch
+sampler = shufd.torch.DistributedSampler(range(100), 1, 0, seed=7)
+iterator = iter({source})
+next(iterator)
+"""
+    result = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120)
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 def test_several_passes_continue_after_a_lost_daemon(killable_daemon):

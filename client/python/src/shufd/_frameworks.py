@@ -93,6 +93,8 @@ def is_dispatched() -> bool:
 def skipper() -> str:
     """Whether a "loader" or "node" leaves out the first indices of the caller, to continue an epoch, or "": of accelerate
     after skip_first_batches(), of torchdata for a source without a state."""
+    if is_discarded():
+        return ""
     for frame in _frames():
         module, function = _place_of(frame)
         if module not in ("accelerate.data_loader", _STATEFUL, _BATCHES, _NODES):
@@ -161,8 +163,19 @@ def least_batch() -> int:
     return int(owner.batch_size) if getattr(owner, "drop_last", False) and hasattr(owner, "samples_yielded") else 1
 
 
+def _continues(field: str) -> bool:
+    """Whether a StatefulDataLoader begins the caller to continue a state, in which the field is not 0."""
+    states = (f.f_locals.get("next_iter_state") for f in _frames() if _place_of(f) == (_STATEFUL, "__init__"))
+    return any(state and state.get(field) for state in states)
+
+
 def is_discarded() -> bool:
     """Whether torchdata discards the iteration of the caller: a loader with workers begins one to continue a state at the
     end of an epoch, and then another."""
-    states = (f.f_locals.get("next_iter_state") for f in _frames() if _place_of(f) == (_STATEFUL, "__init__"))
-    return any(state and state.get("_iterator_finished") for state in states)
+    return _continues("_iterator_finished")
+
+
+def is_replayed() -> bool:
+    """Whether torchdata draws the first batches of the caller again and discards them, because its state is of some steps
+    before: a loader with workers and snapshot_every_n_steps above 1."""
+    return _continues("_steps_since_snapshot")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Collection, Mapping
 
 from . import _errors
-from ._arguments import integer, shown, u64
+from ._arguments import integer, seed_of, shown, u64
 from ._chunks import named
 from ._order import Order
 
@@ -57,6 +57,8 @@ def check(state: Any, expected: Mapping[str, Any], free: Collection[str]) -> tup
         if name not in free and state[name] != expected[name]:
             reason = _REASONS.get(name, _OF_THIS).format(name=name)
             raise _errors.Invalid(f"state: {name} {shown(state[name])}: expected {expected[name]!r}, {reason}")
+    if "seed" in free and state["seed"] is not None:
+        seed_of(state["seed"])
     most = expected.get("length", expected.get("num_samples", expected["n"]))
     position = integer("state: position", state["position"])
     if not 0 <= position <= most:

@@ -16,7 +16,7 @@ import itertools
 import operator
 import warnings
 import weakref
-from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Sized, cast
+from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, NoReturn, Sized, cast
 
 from . import _errors, _frameworks, _request, _sampler_state
 from ._arguments import integer, seed_of, shown, u64
@@ -110,7 +110,9 @@ class Resumable:
             elif counter == "node" and self._loaded_by == "loader":  # the iterator that had this place is gone
                 self._move(self._following() if self._is_end(self._resume or 0) else self._epoch, 0)
             return
-        self._begun = []
+        n = len(self._data)
+        if epoch == self._epoch and self._resume and n != self.n:
+            raise _errors.Invalid(f"dataset: length {n}: expected {self.n}, the length of the loaded state")
         if epoch != self._epoch:
             if self._loaded_by and epoch < self._epoch:
                 warnings.warn(
@@ -121,10 +123,7 @@ class Resumable:
             self._move(epoch, 0)
         elif self._resume is None:
             self._resume = 0  # the cursor stays: Lightning calls this after workers have drawn
-        n = len(self._data)
-        if self._resume and n != self.n:
-            raise _errors.Invalid(f"dataset: length {n}: expected {self.n}, the length of the loaded state")
-        self._n, self._is_set, self._selected = n, True, epoch
+        self._n, self._is_set, self._selected, self._begun = n, True, epoch, []
 
     @property
     def remaining(self) -> int:
@@ -154,10 +153,11 @@ class Resumable:
         self._go_on()
         if self._is_end(self._resume or 0) and not self._is_set:
             self._move((self._epoch + 1) % 2**64, 0)
-            self._loaded_by = "job"
-        self._check_skips(self._resume or 0)
+            self._n, self._loaded_by = len(self._data), "job"
+        if skipper := _frameworks.skipper():
+            self._check_skips(skipper, self._resume or 0)
         self._cursor = cursor = self._cursor_from(self._resume or 0)
-        cursor.description = self._description()
+        cursor.description, cursor.is_skipped = self._description(), skipper != "" or _frameworks.is_replayed()
         self._end_place()
         return cursor
 
@@ -166,11 +166,8 @@ class Resumable:
         if self._resume is None:
             self._move(self._following(), 0)
 
-    def _check_skips(self, start: int) -> None:
+    def _check_skips(self, skipper: str, start: int) -> None:
         """Fails if a loader leaves out the first indices of another place than it means."""
-        skipper = _frameworks.skipper()
-        if not skipper or _frameworks.is_discarded():
-            return
         if skipper == "node":
             raise _errors.Invalid(
                 "sampler: a node of torchdata leaves out the first indices of a class without a state, and its epoch may have "
@@ -195,10 +192,10 @@ class Resumable:
         """A sampler without a seed draws one."""
 
     def _selection(self) -> _Selection:
-        return _Selection(self._epoch, self._resume or 0, self._is_set, self.seed)
+        return _Selection(self._epoch, self._resume or 0, self._is_set, self.seed, self._n)
 
     def _select(self, selection: _Selection) -> None:
-        self._epoch, self._resume, self._is_set, self.seed = selection
+        self._epoch, self._resume, self._is_set, self.seed, self._n = selection
         self._loaded_by = "job"
 
     def _cursor_from(self, start: int) -> Cursor:
@@ -230,16 +227,16 @@ class Resumable:
         """The place in the epoch, as a new dict of plain values. It is the same on all ranks that have
         drawn equally many indices, and load_state_dict() takes it with any number of ranks.
 
-        used  the number of this rank's indices that the job has used since the iteration began, so after a
-              resume it counts from 0 again. Needed once an iteration has begun, because loaders draw indices
-              before the job gets them. After a smaller last batch, steps * batch_size is more than the number of
-              drawn indices: once all are drawn, any larger number means the end. Batches must come in the order in
-              which their indices are drawn, so a DataLoader needs in_order=True, its default
+        used  the number of this rank's indices that the job has used or skipped since the iteration began: after a
+              load_state_dict() it counts from 0. Needed once an iteration has begun, because loaders draw indices before
+              the job gets them. After a smaller last batch, steps * batch_size is more than the number of drawn indices:
+              once all are drawn, any larger number means the end. Batches must come in the order in which their indices
+              are drawn, so a DataLoader needs in_order=True, its default
 
-        Fails with Invalid without `used` once an index is drawn; if `used` is more than the number of drawn indices, and
-        some are left; if it is 0, and the iteration may be over: without set_epoch() before it, or once all indices are
-        drawn; if two iterations of the epoch run; or if a subclass has its own __iter__, but not this method. The iterator
-        has the place of its own iteration: loaders of torchdata save its state_dict().
+        Fails with Invalid without `used` once an index is drawn; if a loader has skipped the first batches, before the end of
+        the iteration; if `used` is more than the number of drawn indices, and some are left; if it is 0, and the iteration may
+        be over: without set_epoch() before it, or once all indices are drawn; if two iterations of the epoch run; or if a
+        subclass has its own __iter__, but not this method. Loaders of torchdata save the place of the iterator.
         """
         return self._state_for(self, used)
 
@@ -280,6 +277,12 @@ class Resumable:
             raise _errors.Invalid(_UNKNOWN)
         if cursor is None:
             return
+        is_early = cursor.is_skipped and used * cursor.ranks < len(cursor.share)
+        if is_early and not _frameworks.is_called_by_torchdata():  # through a class, which counts what it draws
+            raise _errors.Invalid(
+                f"used: {used}: the loader has skipped the first batches of this iteration, so the place is unknown: save the "
+                "loader's own state or steps, or continue by load_state_dict() of the sampler and skip no batches"
+            )
         if used == 0 and (cursor.step > 0 or self._is_set) and not (self._is_at_beginning(cursor) or (iterates and counts)):
             raise _errors.Invalid(
                 "used: 0: the iteration that began last may be over, so the place is ambiguous: after its end pass "
@@ -331,17 +334,13 @@ class Resumable:
                 cursor.drop_chunk()  # a loader that draws further must ask for a chunk, which fails
 
     def _load(self, state: dict[str, Any]) -> None:
-        kept, self._n = self._n, len(self._data)
-        try:
-            epoch, position = _sampler_state.check(state, self._description(), self._free)
-        except _errors.Invalid:
-            self._n = kept
-            raise
+        loaded = self._renewed()
+        epoch, position = _sampler_state.check(state, loaded._description(), self._free)
         is_of_loader = _frameworks.is_called_by_torchdata()  # which loads after set_epoch()
         if is_of_loader and _frameworks.is_discarded():
-            position = self._share(0).n
+            position = loaded._share(0).n
         if is_of_loader and self._is_set and epoch < self._epoch:
-            if position > 0 and not self._is_end(position):
+            if position > 0 and not loaded._is_end(position):
                 raise _errors.Invalid(
                     f"state: epoch {epoch}, position {position}: expected set_epoch({epoch}), which continues this epoch, but "
                     f"set_epoch() has selected epoch {self._epoch}"
@@ -350,15 +349,20 @@ class Resumable:
         stays = is_of_loader and self._is_set and epoch == self._epoch  # an ended epoch is then empty
         self._move(epoch, position)
         self._loaded_by, self._is_set = "loader" if is_of_loader else "job", stays
-        self._selected, self._begun = None, []
+        self._n, self._selected, self._begun = loaded._n, None, []
+
+    def _renewed(self) -> Resumable:
+        """A copy that has taken the length of the data."""
+        renewed = copy.copy(self)
+        renewed._n = len(self._data)
+        return renewed
 
     def _rounded(self, state: Any, least: int = 1) -> Any:
         """A state with fewer than `least` indices left, which make no batch, is at the end of its epoch."""
         position: Any = state.get("position") if isinstance(state, Mapping) else None
         least = 1 if iterates_itself(self) else max(least, _frameworks.least_batch())
         if least > 1 and hasattr(position, "__index__") and position > 0:
-            kept, self._n = self._n, len(self._data)
-            share, self._n = self._share(operator.index(position)), kept
+            share = self._renewed()._share(operator.index(position))
             if 0 < len(share) < least:
                 return {**state, "position": share.n}
         return state
@@ -375,6 +379,7 @@ class _Selection(NamedTuple):
     position: int
     is_set: bool
     seed: int | None
+    n: int | None
 
 
 class _Place:
@@ -419,12 +424,13 @@ class _Place:
             self.sampler._cursor = self.cursor
             begun = _Begun(weakref.ref(self), _frameworks.loader())
             self.sampler._begun = [one for one in self.sampler._begun if one.is_kept()] + [begun]
+        failure = _errors.Error  # at the end of Python, modules have no names any more
         try:
             for part in parts(self.cursor):
                 self.check_loads()
                 yield part
             self.check_loads()
-        except _errors.Error:  # such as the loss of the daemon: the next iteration continues here
+        except failure:  # such as the loss of the daemon: the next iteration continues here
             if sampler is self.sampler and sampler._cursor is self.cursor:
                 sampler._move(sampler._epoch, self.cursor.position)
                 sampler._loaded_by = "job"
@@ -462,7 +468,7 @@ class _Place:
         self.sampler._load(state)
         self.take_loaded()
         if _frameworks.is_discarded():
-            self.selection = _Selection(state["epoch"], state["position"], True, self.sampler.seed)
+            self.selection = _Selection(state["epoch"], state["position"], True, self.sampler.seed, self.sampler._n)
 
 
 class _Begun(NamedTuple):
@@ -489,3 +495,6 @@ class Iteration(itertools.chain):  # type: ignore[type-arg]
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Lets this iteration continue at the place of a state, before its first index."""
         self.place.load_state_dict(state_dict)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("cannot copy or pickle an iterator of a sampler: copy the sampler, or load a state_dict()")

@@ -52,6 +52,7 @@ class Cursor:
     def __init__(self, share: Share, order: Read, ranks: int = 1) -> None:
         self.share, self.ranks = share, ranks  # a framework divides the indices of the share between so many ranks
         self.description: dict[str, Any] = {}  # the fields of a state apart from the position
+        self.is_skipped = False  # a loader skips its first batches
         self._order = order
         self._drawn = 0  # steps, with the whole chunk
         self._chunk: Iterator[int] = iter(())

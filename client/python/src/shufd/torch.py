@@ -28,7 +28,7 @@ To resume in the middle of an epoch, with any number of ranks, a job saves
     state = sampler.state_dict(used=steps * batch_size)
 
 and a later one calls `sampler.load_state_dict(state)`. `used` are the indices that this rank has used: the
-workers of a DataLoader draw indices before. After a resume, `steps` counts from 0 again. torchdata's
+workers of a DataLoader draw indices before. After load_state_dict(), `steps` counts from 0 again. torchdata's
 StatefulDataLoader calls both methods itself.
 """
 

@@ -561,6 +561,73 @@ def test_a_place_that_is_loaded_twice_is_refused(client, kind, of, workers):
             assert [int(i) for batch in loader for i in batch] == client.permute(24, 7).tolist()[8:]
 
 
+@pytest.mark.parametrize("batches, workers, every", [
+    (torch.utils.data.BatchSampler, 0, 1), (torch.utils.data.BatchSampler, 2, 1),
+    (shufd.torch.BatchSampler, 2, 5), (shufd.torch.BatchSampler, 2, 1), (shufd.torch.BatchSampler, 0, 5),
+])  # fmt: skip
+def test_used_indices_after_batches_that_a_loader_skips(batches, workers, every):
+    """A count from its resume would not have them. At the end of the epoch it does not matter."""
+
+    def make():
+        sampler = shufd.torch.DistributedSampler(range(40), 1, 0, seed=7)
+        of = batches(sampler, 4, False)
+        loader = StatefulDataLoader(range(40), batch_sampler=of, num_workers=workers, snapshot_every_n_steps=every)
+        sampler.set_epoch(1)
+        return sampler, loader
+
+    _, loader = make()
+    list(itertools.islice(loader, 3))
+    state = loader.state_dict()
+    sampler, loader = make()
+    loader.load_state_dict(state)
+    rest = iter(loader)
+    assert [next(rest).tolist() for _ in range(2)] == [shufd.local.permute(40, 7, 1)[i : i + 4].tolist() for i in (12, 16)]
+    if batches is torch.utils.data.BatchSampler or (workers > 0 and every > 1):
+        for used in (0, 8):
+            with pytest.raises(shufd.Invalid, match=f"^used: {used}: the loader has skipped the first batches"):
+                sampler.state_dict(used=used)
+    else:
+        assert sampler.state_dict(used=8)["position"] == 20
+    list(rest)
+    assert sampler.state_dict(used=len(sampler))["position"] == 40
+    sampler.set_epoch(2)
+    rest = iter(loader)
+    next(rest)
+    assert sampler.state_dict(used=4)["position"] == 4
+
+
+class Counting(Wrapper):
+    """Counts the indices that the loader draws, and has this state."""
+
+    drawn = 0
+
+    def hand_on(self, indices):
+        self.drawn = 0
+        for i in indices:
+            self.drawn += 1
+            yield i
+
+    def state_dict(self):
+        return {"inner": self.inner.state_dict(used=self.drawn)}
+
+
+def test_a_class_counts_batches_that_are_drawn_again():
+    def make():
+        sampler = Counting(shufd.torch.DistributedSampler(range(40), 1, 0, seed=7))
+        return StatefulDataLoader(range(40), batch_size=4, sampler=sampler, num_workers=1, snapshot_every_n_steps=3)
+
+    got = []
+    for _ in range(2):  # the second job draws a batch again, and saves in another interval
+        loader = make()
+        if got:
+            loader.load_state_dict(state)
+        got += [i for batch in itertools.islice(loader, 4) for i in batch.tolist()]
+        state = loader.state_dict()
+    loader = make()
+    loader.load_state_dict(state)
+    assert got + [i for batch in loader for i in batch.tolist()] == shufd.local.permute(40, 7).tolist()
+
+
 class ByLength(Wrapper):
     """Sorts groups of 16 indices. Its state is the place before the group, and the number of indices handed on from it."""
 

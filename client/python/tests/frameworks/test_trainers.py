@@ -345,6 +345,25 @@ def test_accelerate_skips_no_loaded_place(client, kind):
             assert rest == client.permute(20, 7, 1).tolist()[5:]
 
 
+def test_accelerate_skips_without_a_count(client):
+    """The indices that the job has used in the rest of an epoch are not its place."""
+    import accelerate
+
+    sampler = shufd.torch.RandomSampler(range(20), seed=7, client=client)
+    accelerator = accelerate.Accelerator(cpu=True)
+    loader = accelerator.prepare(torch.utils.data.DataLoader(range(20), batch_size=5, sampler=sampler))
+    sampler.set_epoch(1)
+    rest = iter(accelerator.skip_first_batches(loader, 1))
+    next(rest)
+    for used in (0, 5):
+        with pytest.raises(shufd.Invalid, match=f"^used: {used}: the loader has skipped the first batches"):
+            sampler.state_dict(used=used)
+    assert len(list(rest)) == 2 and sampler.state_dict(used=20)["position"] == 20
+    sampler.set_epoch(2)
+    next(iter(loader))
+    assert sampler.state_dict(used=5)["position"] == 5
+
+
 def test_accelerate_continues_the_selected_epoch(daemon, client):
     """On several ranks its wrappers hide the sampler from its own set_epoch()."""
     (told, untold), _ = run(daemon, ("accelerate_skips", {"selects": True}), ("accelerate_skips", {"selects": False}))
