@@ -1591,6 +1591,18 @@ def test_a_refused_state_changes_nothing(name, value):
     assert (sampler.epoch, sampler.remaining, sampler.seed, len(list(sampler))) == (0, 50, None, 50)
 
 
+def test_a_refused_epoch_changes_nothing():
+    """A sampler without a seed draws another one for the next epoch."""
+    data = list(range(50))
+    sampler = shufd.torch.RandomSampler(data)
+    sampler.load_state_dict({**shufd.torch.RandomSampler(data, seed=7).state_dict(), "position": 4})
+    data.append(50)
+    with pytest.raises(shufd.Invalid, match="^dataset: length 51: expected 50"):
+        sampler.set_epoch(0)
+    assert list(sampler) == shufd.local.permute(50, 7).tolist()[4:]
+    assert len(list(sampler)) == 51 and sampler.seed != 7
+
+
 @pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, pickle.dumps])
 @pytest.mark.parametrize("batches", [False, True])
 def test_iterators_are_not_copied(way, batches):

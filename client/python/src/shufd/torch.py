@@ -41,7 +41,7 @@ import numpy as np
 import torch.utils.data
 
 from . import _client, _connect_rank, _errors, _frameworks, _orders, _sampler_state, _sampling, _verify, default_client
-from ._arguments import counted, flag, integer, optional, seed_of, shown, u64
+from ._arguments import counted, flag, integer, optional, seed_of, shown
 from ._chunks import chunk_of, windows_shown
 from ._global_shuffle import global_shuffle
 from ._mixture import Mixture
@@ -373,9 +373,10 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
 
     def set_epoch(self, epoch: int) -> None:
         """As in DistributedSampler. From now on, the sampler keeps its seed, so that each epoch has one order."""
-        u64("epoch", epoch)
-        self._keeps_seed = self._keeps_seed or not _frameworks.epoch_counter()
+        seed = self.seed
         super().set_epoch(epoch)
+        if not _frameworks.epoch_counter():
+            self._keeps_seed, self.seed = True, seed
 
     def _load(self, state: dict[str, Any]) -> None:
         super()._load(state)
