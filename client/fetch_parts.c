@@ -87,10 +87,10 @@ shuf_status shuf__choose_parts(shuf *handle, const struct shuf__request_message 
     return SHUF_OK;
 }
 
-/* Bytes of a part of a summary, for which the daemon stores no values: the most that it computes in
- * one job. A GPU takes some milliseconds, and a few processors a quarter of a second. */
+/* Bytes of a part of a summary, for which the daemon stores no values. Each takes some
+ * milliseconds, with a few processors some dozens. */
 #define SUMMARY_BY_GPU (UINT64_C(16) << 30)
-#define SUMMARY_BY_CPU (UINT64_C(1) << 30)
+#define SUMMARY_BY_CPU (UINT64_C(256) << 20)
 
 static shuf_status choose_part_size(struct fetch_parts *f)
 {

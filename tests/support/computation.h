@@ -77,7 +77,8 @@ bool computation_has_nonzero(const uint8_t *bytes, size_t size);
 double computation_seconds(void);
 
 /* Runs the computation and returns its values, widened to 64 bits; the caller frees them. Checks
- * that nothing is written past the end of the result, and that the fingerprint equals a plain sum.
+ * that nothing is written past the end of the result, and that the fingerprint equals a plain sum,
+ * also that of a pass.
  * *fingerprint gets the fingerprint; the pointer may be NULL. */
 uint64_t *computation_run(const struct shuf__computation *computation, uint64_t *fingerprint);
 
