@@ -87,6 +87,22 @@ struct Bench {
                    shuf__request_shape(&computation.request).bytes, ns, samples);
     }
 
+    /* The fingerprint of a permutation, in one pass that stores no values. */
+    void pass(const char *label, uint64_t n)
+    {
+        const shuf__computation computation = timed(SHUF_ALGORITHM_PRIMEFOLD, n, 1);
+        shuf__error error;
+        double ns[samples];
+        for (int i = -1; i < samples; i++) {
+            uint64_t took, fingerprint;
+            if (backend->ops->pass(backend, &computation, 0, &fingerprint, &took, &error))
+                die(error.text);
+            if (i >= 0)
+                ns[i] = static_cast<double>(took);
+        }
+        report_add(out, label, n, n, "values", 0, ns, samples);
+    }
+
     /* A uniform (chunk 0) or windowed order of 10^9 values. */
     void order(const char *label, uint64_t chunk, uint64_t window, shuf_dtype dtype)
     {
@@ -256,9 +272,14 @@ int main(int argc, char **argv)
     }
     bench.orders();
     const uint64_t wide = (uint64_t{1} << 33) + 1, batch = 100000000;
-    bench.permute("primefold, u32", SHUF_ALGORITHM_PRIMEFOLD, uint64_t{1} << 32);
+    const uint64_t full = uint64_t{1} << 32;
+    bench.permute("primefold, u32", SHUF_ALGORITHM_PRIMEFOLD, full / 2);
+    bench.permute("primefold, u32", SHUF_ALGORITHM_PRIMEFOLD, full);
+    bench.memset_of("memset, u32", full, 4 * full);
     bench.permute("primefold, u64", SHUF_ALGORITHM_PRIMEFOLD, wide);
     bench.memset_of("memset, u64", wide, 8 * wide);
+    for (uint64_t n : {uint64_t{1000000000}, uint64_t{1} << 30, full / 2, full, wide})
+        bench.pass("primefold, fingerprint only", n);
     bench.permute("primefold, 1e6 epochs of 100", SHUF_ALGORITHM_PRIMEFOLD, 100, 1000000);
     bench.permute("primefold, 1e6 epochs of 101", SHUF_ALGORITHM_PRIMEFOLD, 101, 1000000);
     bench.permute("primefold, 1e7 epochs of 10", SHUF_ALGORITHM_PRIMEFOLD, 10, 10000000);
