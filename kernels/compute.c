@@ -8,32 +8,33 @@
 
 enum { EVALUATIONS_A_WINDOW = 1024 }; /* as long as its keys and its list of chunks take */
 
-/* The windows with values in a row, or up to two more. */
-static uint64_t windows_of_values(const struct shuf__permutation *p)
+/* The windows with values in a row, or up to two more. The numbers of a request may be so large
+ * that their products do not fit 64 bits, so these estimates are doubles. */
+static double windows_of_values(const struct shuf__permutation *p)
 {
-    const uint64_t records = p->chunk * p->window; /* of a window: fewer than n */
-    return p->stride < records ? p->count * p->stride / records + 2 : p->count;
+    const double records = (double)p->chunk * (double)p->window, stride = (double)p->stride;
+    return stride < records ? (double)p->count * stride / records + 2 : (double)p->count;
 }
 
 /* The numbers that a row evaluates: with random access only the requested values, with compaction
  * the whole domain. For n <= SHUF_PRIMEFOLD_EXACT, primefold does all exchanges of a row. Windows
  * come on top. */
-static uint64_t evaluations_a_row(const struct shuf__request *request)
+static double evaluations_a_row(const struct shuf__request *request)
 {
     const struct shuf__permutation *p = shuf__request_permutation(request);
-    uint64_t count = shuf__request_shape(request).count;
+    double count = (double)shuf__request_shape(request).count;
     if (p && !shuf_algorithm_has_random_access(p->algorithm))
-        return UINT64_C(1) << shuf_domain_bits(p->n);
+        return (double)(UINT64_C(1) << shuf_domain_bits(p->n));
     if (p && p->n <= SHUF_PRIMEFOLD_EXACT)
-        count = p->n;
+        count = (double)p->n;
     if (p && p->window)
         count += windows_of_values(p) * EVALUATIONS_A_WINDOW;
-    return count ? count : 1;
+    return count > 1 ? count : 1;
 }
 
 double shuf__backend_evaluations(const struct shuf__request *request)
 {
-    return (double)shuf__request_shape(request).rows * (double)evaluations_a_row(request);
+    return (double)shuf__request_shape(request).rows * evaluations_a_row(request);
 }
 
 bool shuf__backend_is_quick(const struct shuf__backend_ops *ops,
@@ -42,9 +43,9 @@ bool shuf__backend_is_quick(const struct shuf__backend_ops *ops,
     const struct shuf__shuffle *s = &request->shuffle;
     if (request->kind == SHUF__SHUFFLE && s->permutation.n > 8 * ops->quick / s->record)
         return false;
-    const uint64_t rows = shuf__request_shape(request).rows,
-                   of_keys = rows > 1 ? ops->quick_row : 0;
-    return rows <= ops->quick / (evaluations_a_row(request) + of_keys);
+    const double rows = (double)shuf__request_shape(request).rows,
+                 of_keys = rows > 1 ? (double)ops->quick_row : 0;
+    return rows * (evaluations_a_row(request) + of_keys) <= (double)ops->quick;
 }
 
 static uint64_t whole_units(uint64_t bytes)

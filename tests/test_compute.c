@@ -236,6 +236,27 @@ static void buffer_above_available_memory_is_refused(void **state)
     assert_int_equal(block.kind, SHUF__MEMORY_CUDA_FD);
 }
 
+/* The estimate of such a request exceeds 64 bits: 2^64 - 2 times 2^10 windows, and more. */
+static void large_requests_are_not_quick(void **state)
+{
+    (void)state;
+    static const uint64_t counts[] = {456776519920426944, UINT64_C(1) << 52, UINT64_C(1) << 61};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        for (uint64_t window = 1; window < 200; window++)
+            for (uint64_t rows = 1; rows <= 4; rows++) {
+                const struct shuf__request request = {.kind = SHUF__PERMUTATION,
+                                                      .dtype = SHUF_U64,
+                                                      .permutation = {.n = (UINT64_C(1) << 62) - 1,
+                                                                      .chunk = 1,
+                                                                      .window = window,
+                                                                      .count = counts[i],
+                                                                      .stride = 1,
+                                                                      .rows = rows}};
+                assert_false(shuf__backend_is_quick(&ops, &request));
+                assert_true(shuf__backend_evaluations(&request) >= (double)counts[i]);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +268,7 @@ int main(void)
         cmocka_unit_test_setup(required_workspace_is_not_retried, reset),
         cmocka_unit_test_setup(failed_computation_frees_workspace, reset),
         cmocka_unit_test_setup(buffer_above_available_memory_is_refused, reset),
+        cmocka_unit_test(large_requests_are_not_quick),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 #include "host/windowed.h"
 #include "permute.cuh"
 #include "shuf/windowed.h"
+#include "slice.h"
 
 #include <algorithm>
 #include <memory>
@@ -440,17 +441,42 @@ bool is_sparse(const shuf__permutation &p)
     return p.stride >= p.chunk * p.window || slots_of(p) / 16 > p.count + 65536;
 }
 
+/* The values of a piece that the host computes. */
+constexpr uint64_t piece_values = 1 << 18;
+
+/* Makes *p a piece of `whole` from value number `first` on: whole rows, or a part of one row.
+ * Returns the number of its values. */
+uint64_t take_piece(const shuf__permutation &whole, uint64_t first, shuf__permutation *p)
+{
+    const uint64_t row = first / whole.count, i = first % whole.count;
+    const shuf__slice slice = shuf__slice_make(&whole);
+    *p = whole;
+    p->epoch += row;
+    p->rows = std::max(std::min(piece_values / whole.count, whole.rows - row), uint64_t{1});
+    p->offset = shuf__slice_position(&slice, i);
+    p->count = std::min(whole.count - i, piece_values);
+    return p->rows * p->count;
+}
+
 /* The copy from pageable memory returns when the values have been read. */
 cudaError_t by_host(const shuf__simd_ops *simd, int threads, const shuf__computation &computation,
                     void *out, cudaStream_t stream, bool *cancelled)
 {
-    const uint64_t bytes = shuf__request_shape(&computation.request).bytes;
-    const std::unique_ptr<uint64_t[]> values(new (std::nothrow) uint64_t[(bytes + 7) / 8]);
-    if (!values)
-        return cudaErrorMemoryAllocation;
-    *cancelled = !shuf__host_windowed(simd, threads, &computation, values.get());
-    return *cancelled ? cudaSuccess
-                      : cudaMemcpyAsync(out, values.get(), bytes, cudaMemcpyHostToDevice, stream);
+    const shuf__permutation &p = computation.request.permutation;
+    const uint64_t width = width_of(computation), all = p.rows * p.count;
+    const std::unique_ptr<uint64_t[]> values(new (std::nothrow)
+                                                 uint64_t[std::min(all, piece_values)]);
+    shuf__computation part = computation;
+    cudaError_t e = values ? cudaSuccess : cudaErrorMemoryAllocation;
+    for (uint64_t first = 0, count; first < all && e == cudaSuccess; first += count) {
+        count = take_piece(p, first, &part.request.permutation);
+        *cancelled = !shuf__host_windowed(simd, threads, &part, values.get());
+        if (*cancelled)
+            return cudaSuccess;
+        e = cudaMemcpyAsync(static_cast<char *>(out) + first * width, values.get(), count * width,
+                            cudaMemcpyHostToDevice, stream);
+    }
+    return e;
 }
 
 } // namespace
