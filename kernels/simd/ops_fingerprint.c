@@ -33,7 +33,9 @@ typedef __m256i vector;
 static inline vector terms(vector z)
 {
     const vector w = V(mul_epu32)(z, V(srli_epi64)(z, 32)), x = VI(xor)(w, z);
-    return V(mul_epu32)(VI(xor)(x, V(srli_epi64)(w, 32)), VI(or)(V(srli_epi64)(x, 32), EACH(1)));
+    const vector product =
+        V(mul_epu32)(VI(xor)(x, V(srli_epi64)(w, 32)), VI(or)(V(srli_epi64)(x, 32), EACH(1)));
+    return V(add_epi64)(product, z);
 }
 
 /* Sets `sum` to the sum of the terms of whole vectors, and `i` to the number of their values. */

@@ -415,11 +415,11 @@ GOLDEN = 0x9E3779B97F4A7C15
 def fingerprint_mix(z):
     w = (z & M32) * (z >> 32)
     x = w ^ z
-    return ((x ^ w >> 32) & M32) * (x >> 32 | 1)
+    return ((x ^ w >> 32) & M32) * (x >> 32 | 1) + z
 
 
 def fingerprint_term(value, i):
-    return fingerprint_mix(value + (i + 1) * GOLDEN & M64)
+    return fingerprint_mix(value + (i + 1) * GOLDEN & M64) & M64
 
 
 def fingerprint(values):
