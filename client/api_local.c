@@ -13,6 +13,7 @@
 #include "interrupt.h"
 #include "look_up_arguments.h"
 #include "overlap.h"
+#include "part.h"
 #include "request_message.h"
 #include "team.h"
 
@@ -183,18 +184,22 @@ shuf_status shuf_host_index(const shuf_permutation *permutation, shuf_direction 
                : error->status;
 }
 
-/* A fingerprint is a sum, so its parts can be computed one after the other. */
-static shuf_status add_up(const struct shuf__simd_ops *simd, int team, const char *values,
-                          unsigned width, uint64_t count, uint64_t *fingerprint,
-                          struct shuf__error *error)
+/* A fingerprint is a sum, so its parts can be computed one after the other. `index` is the number
+ * of the first value. */
+static shuf_status add_up(unsigned threads, const char *values, unsigned width, uint64_t count,
+                          uint64_t index, uint64_t *fingerprint, struct shuf__error *error)
 {
     enum { PART = 1 << 24 };
     pthread_t self = pthread_self();
+    const struct shuf__simd_ops *simd;
+    int team;
+    if (shuf__simd_choose(NULL, &simd, error) || shuf__team(threads, &team, error))
+        return error->status;
     *fingerprint = 0;
     for (uint64_t first = 0, part; first < count; first += part) {
         part = count - first < PART ? count - first : PART;
         *fingerprint +=
-            shuf__host_fingerprint(simd, team, values + first * width, width, part, first);
+            shuf__host_fingerprint(simd, team, values + first * width, width, part, index + first);
         if (shuf__has_interrupt() && shuf__is_caller_interrupted(&self))
             return shuf__fail_cancelled(error);
     }
@@ -206,12 +211,57 @@ shuf_status shuf_host_fingerprint(const void *values, unsigned width, uint64_t c
 {
     struct shuf__error *error =
         SHUF__BEGIN_LOCAL({"values", count && !values}, SHUF__POINTER(fingerprint));
-    const struct shuf__simd_ops *simd;
-    int team;
-    if (error->status || check_width(width, error) || shuf__simd_choose(NULL, &simd, error) ||
-        shuf__team(threads, &team, error))
+    if (error->status || check_width(width, error))
         return error->status;
-    return add_up(simd, team, values, width, count, fingerprint, error);
+    return add_up(threads, values, width, count, 0, fingerprint, error);
+}
+
+/* ---- Parts ---- */
+
+static shuf_status check_part(const struct shuf__request_message *whole, uint64_t first,
+                              uint64_t count, struct shuf__error *error)
+{
+    const uint64_t all = whole->shape.rows * whole->shape.count;
+    if (whole->request.kind != SHUF__PERMUTATION && whole->request.kind != SHUF__STREAM)
+        return shuf__fail(error, SHUF_INVALID,
+                          "kind RANKS: a plan has no parts; expected PERMUTATION or NUMBERS");
+    if (first <= all && count <= all - first)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_INVALID,
+                      "first %" PRIu64 ", count %" PRIu64 ": the result has %" PRIu64 " value%s",
+                      first, count, all, shuf__plural(all));
+}
+
+/* One computation has whole rows, or values of one row. */
+static shuf_status compute_part(const shuf_request *request,
+                                const struct shuf__request_message *whole, uint64_t first,
+                                uint64_t count, unsigned threads, char *out,
+                                struct shuf__error *error)
+{
+    struct shuf__request_message m;
+    struct shuf__part part;
+    for (uint64_t done = 0; done < count; done += part.values) {
+        shuf__part_make(&part, request, &whole->request, first + done, count - done);
+        if (shuf__request_message_make(&m, &part.request, error) ||
+            compute(&m.request, NULL, true, threads, out + done * whole->shape.width, error))
+            return error->status;
+    }
+    return SHUF_OK;
+}
+
+shuf_status shuf_host_part(const shuf_request *request, uint64_t first, uint64_t count,
+                           unsigned threads, void *out, uint64_t *fingerprint)
+{
+    struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(request), {"out", count && !out});
+    struct shuf__request_message whole;
+    if (error->status || make_fill(request, SIZE_MAX, &whole, error) ||
+        check_part(&whole, first, count, error))
+        return error->status;
+    const unsigned width = shuf__dtype_bytes(whole.request.dtype);
+    if (check_alignment(out, width, error) ||
+        compute_part(request, &whole, first, count, threads, out, error))
+        return error->status;
+    return fingerprint ? add_up(threads, out, width, count, first, fingerprint, error) : SHUF_OK;
 }
 
 /* ---- Device memory ---- */

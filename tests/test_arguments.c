@@ -152,6 +152,9 @@ static shuf_status taken_by_gpu(shuf_status status)
       shuf_host_index(&permutation.permutation, SHUF_FORWARD, 1, in, 10, NULL))                    \
     X(shuf_host_fingerprint, values, INVALID, shuf_host_fingerprint(NULL, 8, 1, 1, out))           \
     X(shuf_host_fingerprint, fingerprint, INVALID, shuf_host_fingerprint(in, 8, 1, 1, NULL))       \
+    X(shuf_host_part, request, INVALID, shuf_host_part(NULL, 0, 1, 1, out, out))                   \
+    X(shuf_host_part, out, INVALID, shuf_host_part(&permutation, 0, 1, 1, NULL, out))              \
+    X(shuf_host_part, fingerprint, OK, shuf_host_part(&permutation, 0, 1, 1, out, NULL))           \
     X(shuf_cuda_workspace, request, INVALID, shuf_cuda_workspace(NULL, &room))                     \
     X(shuf_cuda_workspace, bytes, INVALID, shuf_cuda_workspace(&permutation, NULL))                \
     X(shuf_cuda_fill, request, INVALID, shuf_cuda_fill(NULL, out, sizeof out, in, 9, NULL))        \

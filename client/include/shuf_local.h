@@ -62,6 +62,14 @@ SHUF_API shuf_status shuf_host_index(const shuf_permutation *permutation, shuf_d
 SHUF_API shuf_status shuf_host_fingerprint(const void *values, unsigned width, uint64_t count,
                                            unsigned threads, uint64_t *fingerprint);
 
+/* Writes a part of the result of a PERMUTATION or NUMBERS to `out`: `count` values from number
+ * `first` on, counted row by row. Several threads may so compute one result, each with threads = 1.
+ * *fingerprint, unless NULL, gets the part's share in the fingerprint of the whole: the sum of all
+ * shares modulo 2^64 is that fingerprint. A part of philox24 or lcg takes the time of all values of
+ * the row before it. */
+SHUF_API shuf_status shuf_host_part(const shuf_request *request, uint64_t first, uint64_t count,
+                                    unsigned threads, void *out, uint64_t *fingerprint);
+
 /* ---- Device memory ------------------------------------------------------ */
 
 /* These functions load libshuf-cuda.so and CUDA at the first call, and fail with SHUF_DEVICE if
