@@ -27,14 +27,14 @@ static void expect_refusal(shuf_status status, const char *words)
 static const shuf_request divisible[] = {
     {.permutation = {.n = 100003, .seed = 5}},
     {.permutation = {.n = 90007, .seed = 5, .dtype = SHUF_U64, .epoch = 3}},
-    {.permutation = {.n = 1000003, .view = SHUF_VIEW_SLICE, .offset = 7, .stride = 13, .count = 5000}},
+    {.permutation =
+         {.n = 1000003, .view = SHUF_VIEW_SLICE, .offset = 7, .stride = 13, .count = 5000}},
     {.permutation = {.n = 10001, .seed = 5, .view = SHUF_VIEW_SHARD, .rank = 2, .world = 4}},
     {.permutation = {.n = 1001, .seed = 5, .epoch = 2, .epochs = 7}},
     {.permutation = {.n = 50001, .seed = 5, .chunk = 100, .window = 7, .epochs = 2}},
     {.permutation = {.algorithm = "philox24", .n = 5003, .seed = 5, .epochs = 2}},
     {SHUF_NUMBERS, .numbers = {SHUF_GAUSS, .seed = 5, .offset = 9, .count = 9001, .std = 1}},
-    {SHUF_NUMBERS,
-     .numbers = {SHUF_GAUSS, .seed = 5, .count = 9001, .std = 2, .dtype = SHUF_F16}},
+    {SHUF_NUMBERS, .numbers = {SHUF_GAUSS, .seed = 5, .count = 9001, .std = 2, .dtype = SHUF_F16}},
     {SHUF_NUMBERS, .numbers = {SHUF_BERNOULLI, .seed = 5, .count = 777, .mean = 0.3}},
 };
 

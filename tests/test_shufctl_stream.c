@@ -55,7 +55,8 @@ static const char *const requests[] = {
 
 enum { REQUESTS = sizeof requests / sizeof *requests };
 
-/* Both daemons give the same bytes, to a file and to a pipe. */
+/* Both daemons give the same bytes, to a file and to a pipe. shufctl does not compute for a
+ * descriptor itself. */
 static void values_in_parts_match(void **state)
 {
     (void)state;
@@ -63,14 +64,16 @@ static void values_in_parts_match(void **state)
     struct command c;
     for (int i = 0; i < REQUESTS; i++) {
         const char *format = formats[i % 3];
-        assert_int_equal(shufctl_script(&c,
-                                        "set -e; cd %s; \"$0\" %s --out whole.bin --format %s; "
-                                        "\"$0\" %s --out parts.bin --format %s --socket %s; "
-                                        "cmp whole.bin parts.bin; \"$0\" %s --out - --format %s "
-                                        "--socket %s | cmp whole.bin -",
-                                        shufctl_directory, requests[i], format, requests[i], format,
-                                        narrow.socket, requests[i], format, narrow.socket),
-                         0);
+        assert_int_equal(
+            shufctl_script(&c,
+                           "set -e; cd %s; \"$0\" %s --out /dev/fd/7 --format %s 7>whole.bin; "
+                           "\"$0\" %s --out /dev/fd/7 --format %s --socket %s "
+                           "7>parts.bin; "
+                           "cmp whole.bin parts.bin; \"$0\" %s --out - --format %s "
+                           "--socket %s | cmp whole.bin -",
+                           shufctl_directory, requests[i], format, requests[i], format,
+                           narrow.socket, requests[i], format, narrow.socket),
+            0);
         command_free(&c);
     }
     shufctl_remove("whole.bin");
@@ -168,7 +171,8 @@ static void values_are_sent_during_computation(void **state)
     assert_true(harness_start(&uncached, shufctl_backend, extra));
     const json_int_t before = computed_count(shufctl_daemon.socket);
     assert_int_equal(shufctl_script(&c,
-                                    "set -e; cd %s; \"$0\" %s --out whole.bin; \"$0\" %s --out - "
+                                    "set -e; cd %s; \"$0\" %s --out /dev/fd/7 7>whole.bin; "
+                                    "\"$0\" %s --out - "
                                     "--socket %s | cmp whole.bin -",
                                     shufctl_directory, request, request, uncached.socket),
                      0);

@@ -247,6 +247,23 @@ bool shuf__output_write(struct shuf__output *output, const void *bytes, size_t s
     return true;
 }
 
+int shuf__output_write_at(const struct shuf__output *output, uint64_t offset, const void *bytes,
+                          size_t size)
+{
+    const char *p = bytes;
+    while (size > 0) {
+        const ssize_t written = pwrite(output->fd, p, size, (off_t)offset);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return errno;
+        p += written;
+        offset += (uint64_t)written;
+        size -= (size_t)written;
+    }
+    return 0;
+}
+
 int shuf__output_failed(const struct shuf__output *output)
 {
     return shuf__fail_with(EX_IOERR, "--out %s: %s", output->name, shuf__cause_text(output->cause));

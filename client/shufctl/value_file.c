@@ -14,6 +14,7 @@ static int begin_values(struct shuf__value_file *file, const shuf_shape *shape, 
 {
     char header[SHUF__NPY_HEADER_MAX];
     size_t head = 0;
+    file->head = 0;
     if (isatty(file->output.fd))
         shuf__progress_hide();
     if (shuf__format_is_text(file->format)) {
@@ -22,7 +23,7 @@ static int begin_values(struct shuf__value_file *file, const shuf_shape *shape, 
         return EX_OK; /* the size of the text is not known yet */
     }
     if (file->format == SHUF__FORMAT_NPY)
-        head = shuf__npy_header(shape, batch, header);
+        file->head = head = shuf__npy_header(shape, batch, header);
     int code = shuf__output_reserve(&file->output, head + shape->bytes);
     if (code == EX_OK && !shuf__output_write(&file->output, header, head))
         code = shuf__output_failed(&file->output);
@@ -55,6 +56,14 @@ bool shuf__value_file_write(void *context, const void *bytes, size_t size)
                              : shuf__output_write(&file->output, bytes, size);
     shuf__progress_add(size);
     return written;
+}
+
+int shuf__value_file_write_at(struct shuf__value_file *file, uint64_t offset, const void *bytes,
+                              size_t size)
+{
+    const int cause = shuf__output_write_at(&file->output, file->head + offset, bytes, size);
+    shuf__progress_add(size);
+    return cause;
 }
 
 int shuf__value_file_commit(struct shuf__value_file *file)

@@ -15,6 +15,7 @@ struct shuf__value_file {
     enum shuf__format format;
     struct shuf__text text;
     uint64_t bytes; /* of all values */
+    uint64_t head;  /* bytes before the values */
     bool begun;     /* the first values have arrived */
 };
 
@@ -26,6 +27,11 @@ int shuf__value_file_open(struct shuf__value_file *file, const char *out, enum s
 /* A shuf_sink: writes the next bytes of the values, and begins the phase "writing". `file` is the
  * value file. False when writing failed; then call shuf__output_failed(). */
 bool shuf__value_file_write(void *file, const void *bytes, size_t size);
+
+/* Writes bytes of the values that begin at `offset` in them, not as text and not to a pipe. Several
+ * threads may call it. Returns 0 or errno. */
+int shuf__value_file_write_at(struct shuf__value_file *file, uint64_t offset, const void *bytes,
+                              size_t size);
 
 /* Writes the rest, and gives the file its name. Returns EX_OK, or prints one line and returns the
  * exit code. */

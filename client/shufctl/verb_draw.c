@@ -11,6 +11,7 @@
 #include "option_values.h"
 #include "order_options.h"
 #include "request.h"
+#include "run_file.h"
 #include "run_request.h"
 #include "verbs.h"
 
@@ -313,5 +314,5 @@ int shuf__verb_draw(int argc, char **argv)
                             .numbers = {.distribution = distribution_of(argv[0])}};
     struct shuf__output_options options;
     shuf__draw_options(argc, argv, &request, &options);
-    return shuf__run_request(&options);
+    return (shuf__file_needs_no_daemon(&options) ? shuf__run_file : shuf__run_request)(&options);
 }

@@ -12,6 +12,7 @@
 #include "order_options.h"
 #include "request.h"
 #include "run_chunks.h"
+#include "run_file.h"
 #include "run_request.h"
 #include "verbs.h"
 
@@ -344,7 +345,9 @@ int shuf__verb_permute(int argc, char **argv)
     shuf_request request;
     struct shuf__output_options options;
     shuf__permute_options(argc, argv, &request, &options);
-    const int code = options.chunks ? shuf__run_chunks(&options) : shuf__run_request(&options);
+    const int code = (options.chunks                         ? shuf__run_chunks
+                      : shuf__file_needs_no_daemon(&options) ? shuf__run_file
+                                                             : shuf__run_request)(&options);
     shuf__chunk_list_free(&chunks);
     return code;
 }

@@ -378,9 +378,10 @@ static void write_file(void)
     snprintf(seed, sizeof seed, "%" PRIu64, p.permutation.seed);
     /* the shufctl of a client that was killed may still write its own file */
     snprintf(path, sizeof path, "out.%d", (int)getpid());
-    const char *const arguments[] = {shufctl,   "permute", "--n",   n,          "--seed",    seed,
-                                     "--dtype", "u32",     "--out", path,       "--format",  "raw",
-                                     "--quiet", "--wait",  "10s",   "--socket", socket_path, NULL};
+    const char *const arguments[] = {
+        shufctl,     "permute",     "--n",      n,     "--seed",  seed,     "--dtype", "u32",
+        "--out",     path,          "--format", "raw", "--quiet", "--wait", "10s",     "--socket",
+        socket_path, "--transport", "inline",   NULL}; /* else shufctl computes */
     if (!run(arguments))
         return;
     FILE *file = fopen(path, "re");
