@@ -47,20 +47,21 @@ static void bytes_are_those_of_the_daemon(void **state)
     struct command c;
     for (int i = 0; i < 2 * REQUESTS; i++) {
         const char *request = requests[i / 2], *format = formats[i % 2];
-        assert_int_equal(shufctl_script(&c,
-                                        "set -e; cd %s; \"$0\" %s --format %s --out /dev/fd/7 "
-                                        "7>theirs >/dev/null; \"$0\" %s --format %s --out own "
-                                        "| grep -q 'cpu, this process'; cmp theirs own; rm theirs own",
-                                        shufctl_directory, request, format, request, format),
-                         0);
+        assert_int_equal(
+            shufctl_script(&c,
+                           "set -e; cd %s; \"$0\" %s --format %s --out /dev/fd/7 "
+                           "7>theirs >/dev/null; \"$0\" %s --format %s --out own "
+                           "| grep -q 'cpu, this process'; cmp theirs own; rm theirs own",
+                           shufctl_directory, request, format, request, format),
+            0);
         command_free(&c);
     }
 }
 
 static json_t *summary_of(const char *request, const char *out)
 {
-    static const char *const differ[] = {"backend", "device",  "compute_seconds", "total_seconds",
-                                         "cached",  "out",     "values_per_second"};
+    static const char *const differ[] = {"backend", "device", "compute_seconds",  "total_seconds",
+                                         "cached",  "out",    "values_per_second"};
     json_t *o = json_parse(shufctl_succeed(NULL, "%s --json --format raw --out %s", request, out));
     for (size_t i = 0; i < sizeof differ / sizeof *differ; i++)
         json_object_del(o, differ[i]);
@@ -140,7 +141,8 @@ static void failed_write_leaves_the_old_file(void **state)
         &c,
         "exec unshare --mount sh -c 'mount -t ramfs none %s || exit 99; cd %s; ulimit -f 1500; "
         "\"$0\" permute --n 9 --seed 7 --out v.bin >/dev/null; "
-        "\"$0\" permute --n 1e6 --seed 7 --out v.bin; echo $? $(stat -c %%s v.bin) $(ls -A | wc -l)' "
+        "\"$0\" permute --n 1e6 --seed 7 --out v.bin; echo $? $(stat -c %%s v.bin) $(ls -A | wc "
+        "-l)' "
         "\"$0\"",
         shufctl_directory, shufctl_directory);
     if (status != 99 && !strstr(c.err.bytes, "unshare: ")) { /* else without the rights of root */
