@@ -13,11 +13,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -207,6 +209,13 @@ static int no_room(const struct shuf__output *output, uint64_t bytes, uint64_t r
                            shuf__units_bytes(room, room_left));
 }
 
+/* There a reservation is no gain: each write would visit the pages for the second time. */
+static bool is_in_tmpfs(int fd)
+{
+    struct statfs fs;
+    return fstatfs(fd, &fs) == 0 && fs.f_type == TMPFS_MAGIC;
+}
+
 int shuf__output_reserve(struct shuf__output *output, uint64_t bytes)
 {
     if (!output->path || bytes == 0)
@@ -218,6 +227,8 @@ int shuf__output_reserve(struct shuf__output *output, uint64_t bytes)
         output->cause = ENOSPC;
         return no_room(output, bytes, left, ENOSPC);
     }
+    if (is_in_tmpfs(output->fd))
+        return EX_OK;
     /* Not posix_fallocate(): if the file system cannot reserve space, it writes every block. */
     int result;
     do

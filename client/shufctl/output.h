@@ -21,7 +21,8 @@ struct shuf__output {
 };
 
 /* Both return EX_OK, or print one line and return the exit code. `binary` output to a terminal is
- * rejected. At most one output is open at a time. */
+ * rejected. At most one output is open at a time. A reservation fails at once if the bytes do not
+ * fit; in tmpfs a later write may fail all the same. */
 int shuf__output_open(struct shuf__output *output, const char *path, bool binary);
 int shuf__output_reserve(struct shuf__output *output, uint64_t bytes);
 

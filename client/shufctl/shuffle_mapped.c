@@ -111,7 +111,11 @@ static int fill_file(shuf *daemon, struct shuf__shuffle_run *run, const char *in
  * process by a signal, without a message. */
 static bool reserve(int fd, uint64_t bytes)
 {
-    return fallocate(fd, 0, 0, (off_t)bytes) == 0 ||
+    int result;
+    do
+        result = fallocate(fd, 0, 0, (off_t)bytes);
+    while (result != 0 && errno == EINTR);
+    return result == 0 ||
            ((errno == EOPNOTSUPP || errno == ENOSYS) && ftruncate(fd, (off_t)bytes) == 0);
 }
 
@@ -140,7 +144,7 @@ static int write_inverse(shuf *daemon, struct shuf__shuffle_run *run, const char
         return code;
     if (!output->path) /* a pipe, or a device */
         return fill_temporary(daemon, run, in);
-    if (ftruncate(output->fd, (off_t)(header + run->array.bytes)) != 0) {
+    if (!reserve(output->fd, header + run->array.bytes)) {
         output->cause = errno;
         return shuf__output_failed(output);
     }
