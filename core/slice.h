@@ -69,4 +69,27 @@ SHUF_FUNCTION uint64_t shuf__hits_count(const struct shuf__hits *hits, uint64_t 
     return hits->first < hits->end ? (hits->end - hits->first - 1) / stride + 1 : 0;
 }
 
+static inline uint64_t shuf__smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Makes *part at most `most` values of `whole` from number `first` on, below rows * count: whole
+ * rows, or a part of one row. Returns their number. */
+static inline uint64_t shuf__slice_take(const struct shuf__permutation *whole, uint64_t first,
+                                        uint64_t most, struct shuf__permutation *part)
+{
+    const struct shuf__slice slice = shuf__slice_make(whole);
+    const uint64_t row = first / whole->count, i = first % whole->count;
+    *part = *whole;
+    part->epoch += row;
+    part->rows = 1;
+    if (i == 0 && most >= whole->count) {
+        part->rows = shuf__smaller(most / whole->count, whole->rows - row);
+        return part->rows * whole->count;
+    }
+    part->offset = shuf__slice_position(&slice, i);
+    return part->count = shuf__smaller(most, whole->count - i);
+}
+
 #endif

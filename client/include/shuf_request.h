@@ -125,7 +125,8 @@ typedef struct shuf_result {
  * EXPONENTIAL as SHUF_F64 have those of numbers 4m to 4m + 3 of the others; with mean 0 and std 1
  * number i of the table method is the same, rounded, with others nearly the same. Streams of
  * BERNOULLI with two means share random bits too, and a bit that is 1 for a mean is 1 for every
- * larger mean. Streams of INTEGERS with two bounds, or two dtypes, share random bits. */
+ * larger mean. Streams of INTEGERS with two bounds, or two dtypes, share random bits. Other means
+ * and deviations only scale the same numbers. */
 typedef struct shuf_numbers {
     shuf_distribution distribution; /* no default */
     uint64_t seed, stream;          /* any */

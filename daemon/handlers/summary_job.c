@@ -91,35 +91,17 @@ bool shuf__summary_job_applies(const struct shuf__result_request *r)
 
 /* ---- parts, on a lane's thread ---- */
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Selects whole rows, or a part of one row. Returns the number of values. */
-static uint64_t take_positions(struct shuf__permutation *p, uint64_t first, uint64_t most)
-{
-    const struct shuf__slice slice = shuf__slice_make(p);
-    const uint64_t row = first / p->count, i = first % p->count;
-    p->epoch += row;
-    if (i == 0 && most >= p->count) {
-        p->rows = smaller(most / p->count, p->rows - row);
-        return p->rows * p->count;
-    }
-    p->rows = 1;
-    p->offset = shuf__slice_position(&slice, i);
-    return p->count = smaller(most, p->count - i);
-}
-
 /* Makes *request a request for at most `most` values from number `first` on. Returns their number.
  */
 static uint64_t take_part(struct shuf__request *request, uint64_t first, uint64_t most)
 {
     struct shuf__stream *s = &request->stream;
-    if (request->kind == SHUF__PERMUTATION)
-        return take_positions(&request->permutation, first, most);
+    if (request->kind == SHUF__PERMUTATION) {
+        const struct shuf__permutation whole = request->permutation;
+        return shuf__slice_take(&whole, first, most, &request->permutation);
+    }
     s->offset += first;
-    return s->count = smaller(most, s->count - first);
+    return s->count = shuf__smaller(most, s->count - first);
 }
 
 /* Adds the values of this part that are among the last values of the result. The last values may be
@@ -129,7 +111,7 @@ static shuf_status add_last(struct summary_job *s, struct shuf__backend *backend
 {
     struct shuf__summary *summary = &s->summary;
     const uint64_t before = s->values - SHUF__SAMPLES; /* the result is larger than a part */
-    const uint64_t skip = s->done < before ? smaller(before - s->done, count) : 0;
+    const uint64_t skip = s->done < before ? shuf__smaller(before - s->done, count) : 0;
     const size_t more = (size_t)(count - skip);
     summary->n_last += (unsigned)more;
     return shuf__summary_read(backend, block, s->request.key.request.dtype, skip, more,
@@ -140,7 +122,7 @@ static shuf_status add_samples(struct summary_job *s, struct shuf__backend *back
                                const struct shuf__block *block, uint64_t count)
 {
     struct shuf__summary *summary = &s->summary;
-    const size_t more = (size_t)smaller(SHUF__SAMPLES - summary->n_first, count);
+    const size_t more = (size_t)shuf__smaller(SHUF__SAMPLES - summary->n_first, count);
     if (more > 0 && shuf__summary_read(backend, block, s->request.key.request.dtype, 0, more,
                                        summary->first + summary->n_first, &s->job.error))
         return s->job.error.status;

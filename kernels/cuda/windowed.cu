@@ -444,20 +444,6 @@ bool is_sparse(const shuf__permutation &p)
 /* The values of a piece that the host computes. */
 constexpr uint64_t piece_values = 1 << 18;
 
-/* Makes *p a piece of `whole` from value number `first` on: whole rows, or a part of one row.
- * Returns the number of its values. */
-uint64_t take_piece(const shuf__permutation &whole, uint64_t first, shuf__permutation *p)
-{
-    const uint64_t row = first / whole.count, i = first % whole.count;
-    const shuf__slice slice = shuf__slice_make(&whole);
-    *p = whole;
-    p->epoch += row;
-    p->rows = std::max(std::min(piece_values / whole.count, whole.rows - row), uint64_t{1});
-    p->offset = shuf__slice_position(&slice, i);
-    p->count = std::min(whole.count - i, piece_values);
-    return p->rows * p->count;
-}
-
 /* The copy from pageable memory returns when the values have been read. */
 cudaError_t by_host(const shuf__simd_ops *simd, int threads, const shuf__computation &computation,
                     void *out, cudaStream_t stream, bool *cancelled)
@@ -469,7 +455,7 @@ cudaError_t by_host(const shuf__simd_ops *simd, int threads, const shuf__computa
     shuf__computation part = computation;
     cudaError_t e = values ? cudaSuccess : cudaErrorMemoryAllocation;
     for (uint64_t first = 0, count; first < all && e == cudaSuccess; first += count) {
-        count = take_piece(p, first, &part.request.permutation);
+        count = shuf__slice_take(&p, first, piece_values, &part.request.permutation);
         *cancelled = !shuf__host_windowed(simd, threads, &part, values.get());
         if (*cancelled)
             return cudaSuccess;

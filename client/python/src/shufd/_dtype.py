@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from . import _arguments
 from ._errors import Invalid
 
 
+@functools.cache
 def _bfloat16() -> Any:
     """NumPy has no bfloat16. ml_dtypes, which JAX installs, adds it; else the bits are uint16."""
     try:

@@ -48,8 +48,8 @@ def _opaque_to_compile(method: Any) -> Any:
 
 class Generator:
     """A place in a random stream, which each call moves behind the numbers that it takes. No two numbers of an object come
-    from the same random bits, whatever types, methods and sizes a program mixes, apart from the numbers of one
-    block or pair of a normal law. The numbers do not depend on the device.
+    from the same random bits, whatever types, methods and sizes a program mixes, apart from the values of
+    one permutation, and the numbers of one block or pair of a normal law. The numbers do not depend on the device.
 
     seed    -2^63 to 2^64 - 1; a negative seed selects the same as seed + 2^64
     stream  0 to 2^64 - 1; the streams of a seed are independent
