@@ -85,7 +85,7 @@ static void on_tick(uv_timer_t *tick)
 {
     struct shuf__heartbeat *heartbeat = tick->data;
     struct shuf__error ignored;
-    if (shuf__engine_progressed(heartbeat->engine, heartbeat->interval_ns))
+    if (shuf__engines_progressed(heartbeat->engine, heartbeat->interval_ns))
         shuf__service_manager_alive();
     else if (shuf__engine_is_idle(heartbeat->engine))
         shuf__engine_submit(heartbeat->engine, &heartbeat->probe, &ignored);

@@ -6,7 +6,7 @@
 #ifndef SHUFD_HEARTBEAT_H
 #define SHUFD_HEARTBEAT_H
 
-#include "engine/engine.h"
+#include "engine/engines.h"
 
 struct shuf__heartbeat {
     struct shuf__engine *engine;

@@ -9,7 +9,7 @@
 #include "check.h"
 #include "descriptors.h"
 #include "end_guard.h"
-#include "engine/engine.h"
+#include "engine/engines.h"
 #include "export/export.h"
 #include "fail_start.h"
 #include "handlers/service.h"
@@ -108,17 +108,17 @@ static void leave(void *context)
 static void settle(struct shuf__server *server)
 {
     if (!server->draining || server->ended || !LIST_EMPTY(&server->service.sessions.list) ||
-        !shuf__engine_all_idle(server->engine) || server->service.allocations.worker_blocks > 0)
+        !shuf__engines_are_idle(server->engine) || server->service.allocations.worker_blocks > 0)
         return;
     shuf__leases_finish(&server->service.leases);
     shuf__pool_clear(&server->service.pool);
     shuf__allocations_abandon(&server->service.allocations);
-    if (!shuf__engine_all_idle(server->engine)) /* on_engine_idle() continues after the frees */
+    if (!shuf__engines_are_idle(server->engine)) /* on_engine_idle() continues after the frees */
         return;
     server->ended = true;
     shuf__end_guard_start(FORCED_END_MS, EX_SOFTWARE, leave, server);
     close_handles(server); /* waits for the thread that refuses connections */
-    shuf__engine_stop(server->engine);
+    shuf__engines_stop(server->engine);
 }
 
 static void on_engine_idle(void *context)
@@ -166,7 +166,7 @@ static void force(struct shuf__server *server, const char *why)
     server->forced = true;
     shuf__log(server->log, SHUF__LOG_WARNING, "%s: cutting off %" PRIu64 " client%s", why,
               server->service.sessions.count, shuf__plural(server->service.sessions.count));
-    const bool is_working = shuf__engine_queued(server->engine) > 0; /* frees fail nobody */
+    const bool is_working = shuf__engines_queued(server->engine) > 0; /* frees fail nobody */
     uv_timer_start(&server->deadline, on_shutdown_timeout, is_working ? FORCED_END_MS : END_MS, 0);
     const uint64_t unanswered = shuf__drain_force(&server->drain);
     if (unanswered > 0 || is_working) /* a reply that its client does not read is no failure */
@@ -183,7 +183,7 @@ static void report_stopping(const struct shuf__server *server, uint64_t timeout_
 {
     char status[STATUS_TEXT];
     const uint64_t clients = server->service.sessions.count;
-    const uint64_t jobs = shuf__engine_queued(server->engine);
+    const uint64_t jobs = shuf__engines_queued(server->engine);
     snprintf(status, sizeof status, "Draining, %" PRIu64 " client%s, %" PRIu64 " job%s", clients,
              shuf__plural(clients), jobs, shuf__plural(jobs));
     shuf__service_manager_stopping(status, timeout_ms + FORCED_END_MS + END_MS);
@@ -209,7 +209,7 @@ static void on_end_signal(uv_signal_t *handle, int number)
         force(server, name);
         return;
     }
-    uint64_t jobs = shuf__engine_queued(server->engine);
+    uint64_t jobs = shuf__engines_queued(server->engine);
     shuf__log(server->log, SHUF__LOG_INFO, "%s: draining, %" PRIu64 " client%s, %" PRIu64 " job%s",
               name, server->service.sessions.count, shuf__plural(server->service.sessions.count),
               jobs, shuf__plural(jobs));
@@ -367,14 +367,14 @@ static shuf_status start_engine(struct shuf__server *server, struct shuf__error 
     struct shuf__engine_options options = {
         .backend = config->backend,
         .threads = (unsigned)config->threads,
-        .with_host = config->host_results != SHUF__PLACE_DEVICE,
         .queue = config->queue,
         .idle = on_engine_idle,
         .device_failed = on_device_failed,
         .context = server,
     };
     error->text[0] = '\0';
-    if (shuf__engine_start(&server->engine, &server->loop, &options, error))
+    if (shuf__engines_start(&server->engine, &server->loop, &options,
+                            config->host_results != SHUF__PLACE_DEVICE, error))
         return error->status;
     shuf__service_set_engine(&server->service, server->engine);
     const struct shuf__backend *backend = shuf__engine_backend(server->engine);
@@ -412,7 +412,7 @@ static int start(struct shuf__server *server)
     if (start_engine(server, &error))
         return fail_start(server, shuf__exit_of_backend(config, error.status), &error);
     if (start_signals(server, &error)) {
-        shuf__engine_stop(server->engine);
+        shuf__engines_stop(server->engine);
         return fail_start(server, EX_OSERR, &error);
     }
     share_descriptors(server);

@@ -119,6 +119,9 @@ struct shuf__backend_ops {
      * A quick shuffle also moves at most 8 * quick bytes. In a batch, the keys of a row take as
      * long as `quick_row` evaluations more. */
     uint64_t quick, quick_row;
+    /* The same limit of small computations, which do not wait for others: a GPU gives them its
+     * next free multiprocessors. They use no rank index. 0: the system shares the processors. */
+    uint64_t small;
     /* Says when a computation is faster with a rank index. NULL: `launch` uses no rank index. */
     const struct shuf__rank_index_limits *rank_index_limits;
 
@@ -244,6 +247,10 @@ double shuf__backend_evaluations(const struct shuf__request *request);
 
 /* Whether a computation of the request is quick on this backend: see ops->quick. */
 bool shuf__backend_is_quick(const struct shuf__backend_ops *ops,
+                            const struct shuf__request *request);
+
+/* Whether the request is for values, and their computation is small: see ops->small. */
+bool shuf__backend_is_small(const struct shuf__backend_ops *ops,
                             const struct shuf__request *request);
 
 /* Allocates a block that a client will fill. It differs from ops->alloc in one point: a MEMFD block

@@ -37,15 +37,30 @@ double shuf__backend_evaluations(const struct shuf__request *request)
     return (double)shuf__request_shape(request).rows * evaluations_a_row(request);
 }
 
-bool shuf__backend_is_quick(const struct shuf__backend_ops *ops,
-                            const struct shuf__request *request)
+/* `limit` is ops->quick or ops->small. */
+static bool is_within(uint64_t limit, const struct shuf__backend_ops *ops,
+                      const struct shuf__request *request)
 {
     const struct shuf__shuffle *s = &request->shuffle;
-    if (request->kind == SHUF__SHUFFLE && s->permutation.n > 8 * ops->quick / s->record)
+    if (request->kind == SHUF__SHUFFLE && s->permutation.n > 8 * limit / s->record)
         return false;
     const double rows = (double)shuf__request_shape(request).rows,
                  of_keys = rows > 1 ? (double)ops->quick_row : 0;
-    return rows * (evaluations_a_row(request) + of_keys) <= (double)ops->quick;
+    return rows * (evaluations_a_row(request) + of_keys) <= (double)limit;
+}
+
+bool shuf__backend_is_quick(const struct shuf__backend_ops *ops,
+                            const struct shuf__request *request)
+{
+    return is_within(ops->quick, ops, request);
+}
+
+bool shuf__backend_is_small(const struct shuf__backend_ops *ops,
+                            const struct shuf__request *request)
+{
+    const enum shuf__request_kind kind = request->kind;
+    return (kind == SHUF__PERMUTATION || kind == SHUF__STREAM || kind == SHUF__SHUFFLE) &&
+           is_within(ops->small, ops, request);
 }
 
 static uint64_t whole_units(uint64_t bytes)

@@ -141,7 +141,8 @@ static void count_launch(const struct shuf__block *workspace)
         memset(workspace->memory, 0x5a, workspace->bytes);
 }
 
-/* Like a GPU, the fake device completes calls one at a time, in order. */
+/* Like a GPU, the fake device completes calls one at a time, in order. Small computations come
+ * first: they begin while a call is being completed. */
 static void call_device(unsigned us)
 {
     const unsigned number = seen->calls++;
@@ -149,6 +150,8 @@ static void call_device(unsigned us)
     while ((int)(seen->calls_done - number) < 0)
         usleep(100);
     usleep(us);
+    while (faults->calls_hang)
+        usleep(100);
     seen->calls_done++;
 }
 
@@ -168,14 +171,13 @@ static shuf_status device_launch(struct shuf__backend *backend,
                                  const struct shuf__computation *computation,
                                  struct shuf__block *block, struct shuf__error *error)
 {
-    (void)backend;
     count_launch(computation->workspace);
     while (faults->hangs)
         pause();
     const struct shuf__permutation *p = shuf__request_permutation(&computation->request);
     if (p && p->n == WAITING_N)
         compute_until_cancelled(computation);
-    else
+    else if (!shuf__backend_is_small(backend->ops, &computation->request))
         call_device(0);
     if (faults->permute_fails)
         return shuf__fail(error, SHUF_DEVICE, "permute: the device is on fire");
@@ -257,6 +259,7 @@ shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__
         return shuf__fail(error, SHUF_NO_MEMORY, "backend fake: out of memory");
     fake->ops = device_ops;
     fake->ops.rank_index_limits = faults->is_gpu ? shuf__cpu_ops.rank_index_limits : NULL;
+    fake->ops.small = faults->is_gpu ? SMALL : 0;
     fake->ops.own = faults->is_gpu ? SHUF__MEMORY_CUDA_FD : SHUF__MEMORY_MEMFD;
     fake->base.ops = &fake->ops;
     snprintf(fake->base.device, sizeof fake->base.device, "a fake device");

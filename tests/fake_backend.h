@@ -15,6 +15,7 @@
 enum {
     WAITING_N = 12345, /* a computation with this n runs until it is cancelled */
     SEEDS = 8,         /* its calls are counted by its seed, modulo this */
+    SMALL = 10000,     /* evaluations of a small computation of a simulated GPU */
 };
 
 /* Faults of the device, and the workspaces of its computations. */
@@ -33,6 +34,7 @@ struct faults {
     unsigned workspace_us;     /* duration of each question for the workspace */
     bool is_gpu;      /* the daemon's results are in device memory, and it takes turns of a GPU */
     unsigned call_us; /* WAITING_N makes calls of this duration, one after the other; 0: none */
+    _Atomic bool calls_hang; /* while this is true, no call ends */
     /* `full_count` allocations fail, starting with number `full_from`. */
     unsigned full_from, full_count;
     bool fails_when_full;    /* they fail with SHUF_DEVICE instead of SHUF_NO_MEMORY */

@@ -33,8 +33,8 @@ static void start_gpu(struct harness *h, unsigned call_us)
 }
 
 /* Users take turns of a GPU, whose calls are longer than a turn. A call waits for no call of
- * another user's paused job. So a small request waits for one call and not for one of each user. On
- * a busy machine, more calls end while the client waits. */
+ * another user's paused job. So a request waits for one call and not for one of each user. On a
+ * busy machine, more calls end while the client waits. */
 static void test_calls_of_users_do_not_queue_up(void **state)
 {
     (void)state;
@@ -42,15 +42,16 @@ static void test_calls_of_users_do_not_queue_up(void **state)
     unsigned slow = 0;
     struct harness h;
     struct wire *user[USERS];
-    struct shuf__result_message small = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
+    struct shuf__result_message other =
+        wire_permutation(SMALL + 1, SHUF__TRANSPORT__TRANSPORT_NONE);
     start_gpu(&h, 8000);
     for (unsigned i = 0; i < USERS; i++)
         user[i] = begin_endless_job(&h, USER + i, i);
     wire_await_queued(&h, USERS);
     struct wire *w = wire_greet(&h);
-    for (small.permutation.seed = 0; small.permutation.seed < REQUESTS; small.permutation.seed++) {
+    for (other.permutation.seed = 0; other.permutation.seed < REQUESTS; other.permutation.seed++) {
         const unsigned before = seen->calls_done;
-        wire_send_result(w, &small);
+        wire_send_result(w, &other);
         wire_expect(w, SHUF_OK, "");
         slow += seen->calls_done - before >= USERS; /* its own call is among them */
     }
@@ -65,8 +66,45 @@ static void test_calls_of_users_do_not_queue_up(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* A lane has memory of the GPU, so the jobs of a single user have only one lane, beside that for
- * urgent jobs. */
+static void expect_small_results(const struct harness *h, uid_t user, uint64_t seed)
+{
+    enum { REQUESTS = 5 };
+    struct wire *w = wire_greet_as(h, user);
+    struct shuf__result_message small = wire_permutation(SMALL, SHUF__TRANSPORT__TRANSPORT_NONE);
+    for (int i = 0; i < REQUESTS; i++) {
+        small.permutation.seed = seed + i;
+        wire_send_result(w, &small);
+        wire_expect(w, SHUF_OK, "");
+    }
+    wire_close(w);
+}
+
+/* Small jobs do not wait for calls of large ones, not even for those of their own user. */
+static void test_small_jobs_come_first(void **state)
+{
+    (void)state;
+    enum { USERS = 5 };
+    struct harness h;
+    struct wire *user[USERS];
+    faults->calls_hang = true;
+    start_gpu(&h, 1);
+    for (unsigned i = 0; i < USERS; i++)
+        user[i] = begin_endless_job(&h, USER + i, i);
+    wire_await_queued(&h, USERS);
+    for (unsigned waited = 0; seen->calls == 0;)
+        wire_wait(&waited, "a call of the device");
+    for (unsigned i = 0; i <= USERS; i++)
+        expect_small_results(&h, USER + i, 10 * i);
+    assert_int_equal(seen->calls_done, 0);
+    assert_int_equal(wire_status(&h).queued, USERS);
+    faults->calls_hang = false;
+    for (unsigned i = 0; i < USERS; i++)
+        wire_close(user[i]);
+    assert_true(harness_stop(&h));
+}
+
+/* A lane has memory of the GPU, so the jobs of a single user have only one lane, beside those for
+ * small and for urgent jobs. */
 static void test_one_user_has_one_lane(void **state)
 {
     (void)state;
@@ -80,7 +118,7 @@ static void test_one_user_has_one_lane(void **state)
     }
     for (unsigned waited = 0; seen->calls < 10;)
         wire_wait(&waited, "calls of the device");
-    assert_int_equal(seen->opened, 3);
+    assert_int_equal(seen->opened, 4);
     for (unsigned i = 0; i < JOBS; i++)
         wire_close(job[i]);
     assert_true(harness_stop(&h));
@@ -118,6 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_calls_of_users_do_not_queue_up, fake_backend_reset),
+        cmocka_unit_test_setup(test_small_jobs_come_first, fake_backend_reset),
         cmocka_unit_test_setup(test_one_user_has_one_lane, fake_backend_reset),
         cmocka_unit_test_setup(test_users_take_turns_beside_a_stuck_job, fake_backend_reset),
     };

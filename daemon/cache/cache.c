@@ -73,7 +73,7 @@ static void free_entry(struct shuf__cache_entry *entry)
 struct shuf__engine *shuf__cache_entry_engine(const struct shuf__cache_entry *entry)
 {
     return entry->ready && shuf__memory_is_host(entry->key.memory)
-               ? shuf__engine_host(entry->cache->engine)
+               ? shuf__engines_host(entry->cache->engine)
                : entry->engine;
 }
 

@@ -21,8 +21,11 @@ enum {
 
 struct shuf__engine {
     struct shuf__engine_options options;
-    struct shuf__engine *host; /* beside the engine of a device; NULL: none */
-    uv_async_t wake;           /* the lanes use it to wake the loop */
+    struct shuf__engine *next; /* see shuf__engine_next() */
+    /* Has the loop's backend and the urgent lane: another engine of the same device, or this one.
+     */
+    struct shuf__engine *base;
+    uv_async_t wake; /* the lanes use it to wake the loop */
     uv_timer_t turn_timer;
     int handles; /* number of handles that are not closed */
     struct shuf__lanes lanes;
@@ -70,9 +73,9 @@ static void finish_on_loop(struct shuf__engine *engine, struct shuf__engine_job 
 
 static enum shuf__loop_result run_on_loop(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
-    if (!job->run_on_loop || engine->launched_job)
+    if (!job->run_on_loop || engine->base->launched_job)
         return SHUF__LOOP_NOTHING;
-    const enum shuf__loop_result result = job->run_on_loop(job, engine->backend);
+    const enum shuf__loop_result result = job->run_on_loop(job, engine->base->backend);
     engine->progressed |= result == SHUF__LOOP_COMPLETE;
     return result;
 }
@@ -82,8 +85,8 @@ static void run_in_lane(struct shuf__engine *engine, struct shuf__engine_job *jo
 {
     lane->job = job->user->active = engine->holder.running = job;
     if (launched)
-        engine->launched_job = job;
-    dispatch(engine, lane, job, launched ? engine->backend : NULL);
+        engine->base->launched_job = job;
+    dispatch(engine, lane, job, launched ? engine->base->backend : NULL);
 }
 
 /* The user's jobs wait for shuf__engine_begin_again(). Meanwhile other users have their turns. */
@@ -201,8 +204,8 @@ static void call_done_in_lane(struct shuf__engine *engine, struct shuf__engine_j
 {
     engine->dispatched--;
     engine->progressed = true;
-    if (engine->launched_job == job)
-        engine->launched_job = NULL;
+    if (engine->base->launched_job == job)
+        engine->base->launched_job = NULL;
     if (!job->urgent)
         leave_lane(engine, job);
     job->done(job);
@@ -275,8 +278,6 @@ void shuf__engine_begin_again(struct shuf__engine *engine)
     shuf__turns_end_waits(&engine->turns);
     if (!engine->calling_done) /* call_done() schedules once for all ends of jobs */
         schedule(engine);
-    if (engine->host)
-        shuf__engine_begin_again(engine->host);
 }
 
 void shuf__engine_cancel(struct shuf__engine_job *job)
@@ -293,6 +294,7 @@ void shuf__engine_cancel(struct shuf__engine_job *job)
 
 void shuf__engine_submit_urgent(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
+    assert(engine->urgent);
     job->engine = engine;
     job->urgent = true;
     dispatch(engine, engine->urgent, job, NULL);
@@ -311,14 +313,15 @@ void shuf__engine_continue(struct shuf__engine_job *job)
 
 void shuf__engine_hand_over(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
-    assert(!engine->launched_job);
-    engine->launched_job = job;
-    job->engine = engine;
+    struct shuf__engine *base = engine->base;
+    assert(!base->launched_job);
+    base->launched_job = job;
+    job->engine = base;
     job->urgent = true;
-    dispatch(engine, engine->urgent, job, engine->backend);
+    dispatch(base, base->urgent, job, base->backend);
 }
 
-static bool has_progressed(struct shuf__engine *engine, uint64_t open_ns)
+bool shuf__engine_progressed(struct shuf__engine *engine, uint64_t open_ns)
 {
     struct shuf__engine_job *job = shuf__holder_job(&engine->holder);
     bool polled = job && atomic_exchange(&job->polled, false);
@@ -327,16 +330,9 @@ static bool has_progressed(struct shuf__engine *engine, uint64_t open_ns)
     return progressed && !shuf__lanes_open_slowly(&engine->lanes, open_ns);
 }
 
-bool shuf__engine_progressed(struct shuf__engine *engine, uint64_t open_ns)
-{
-    struct shuf__engine *host = engine->host;
-    const bool host_works = !host || has_progressed(host, open_ns) || shuf__engine_is_idle(host);
-    return has_progressed(engine, open_ns) && host_works;
-}
-
 struct shuf__backend *shuf__engine_borrow(struct shuf__engine *engine)
 {
-    return engine->launched_job ? NULL : engine->backend;
+    return engine->base->launched_job ? NULL : engine->base->backend;
 }
 
 void shuf__engine_report(struct shuf__engine *engine, const struct shuf__error *error)
@@ -352,24 +348,19 @@ bool shuf__engine_is_idle(const struct shuf__engine *engine)
            !engine->finished_on_loop.first;
 }
 
-bool shuf__engine_all_idle(const struct shuf__engine *engine)
-{
-    return shuf__engine_is_idle(engine) && (!engine->host || shuf__engine_is_idle(engine->host));
-}
-
 uint64_t shuf__engine_queued(const struct shuf__engine *engine)
 {
-    return engine->queued + (engine->host ? engine->host->queued : 0);
+    return engine->queued;
 }
 
-struct shuf__engine *shuf__engine_host(struct shuf__engine *engine)
+struct shuf__engine *shuf__engine_next(const struct shuf__engine *engine)
 {
-    return engine->host ? engine->host : engine;
+    return engine->next;
 }
 
 struct shuf__backend *shuf__engine_backend(const struct shuf__engine *engine)
 {
-    return engine->backend;
+    return engine->base->backend;
 }
 
 /* ---- start and stop ---- */
@@ -391,8 +382,6 @@ static void close_handles(struct shuf__engine *engine)
 
 static void close_everything(struct shuf__engine *engine)
 {
-    if (engine->host)
-        close_everything(engine->host);
     shuf__lanes_close(&engine->lanes);
     if (engine->urgent)
         shuf__lane_stop(engine->urgent);
@@ -407,10 +396,11 @@ static shuf_status open_lanes(struct shuf__engine *engine, struct shuf__error *e
     const char *spec = engine->options.backend;
     SHUF__RANGES_INIT();
     shuf__holder_init(&engine->holder, &engine->turns, &engine->lanes,
-                      shuf__memory_is_host(engine->backend->ops->own));
-    engine->lanes.backend = strcmp(spec, "auto") == 0 ? engine->backend->ops->name : spec;
-    if (!(engine->urgent = shuf__lane_start(&engine->lanes, error)) ||
-        shuf__lane_await(engine->urgent, error))
+                      shuf__memory_is_host(shuf__engine_backend(engine)->ops->own));
+    engine->lanes.backend =
+        strcmp(spec, "auto") == 0 ? shuf__engine_backend(engine)->ops->name : spec;
+    if (engine->base == engine && (!(engine->urgent = shuf__lane_start(&engine->lanes, error)) ||
+                                   shuf__lane_await(engine->urgent, error)))
         return error->status;
     return shuf__lanes_open_first(&engine->lanes, error);
 }
@@ -451,15 +441,18 @@ static struct shuf__engine *make_engine(const struct shuf__engine_options *optio
     return NULL;
 }
 
-static shuf_status start_one(struct shuf__engine **out, uv_loop_t *loop,
-                             const struct shuf__engine_options *options, struct shuf__error *error)
+/* `base` NULL: the engine is its own. */
+static shuf_status start(struct shuf__engine **out, struct shuf__engine *base, uv_loop_t *loop,
+                         const struct shuf__engine_options *options, struct shuf__error *error)
 {
     struct shuf__error failed;
+    shuf_status status = SHUF_OK;
     struct shuf__engine *engine = make_engine(options, loop, error);
     if (!engine)
         return error->status;
-    shuf_status status =
-        shuf__backend_open(options->backend, options->threads, &engine->backend, error);
+    engine->base = base ? base : engine;
+    if (!base)
+        status = shuf__backend_open(options->backend, options->threads, &engine->backend, error);
     if (status == SHUF_OK && (status = open_lanes(engine, &failed)) != SHUF_OK)
         *error = failed;
     if (status == SHUF_OK)
@@ -470,27 +463,25 @@ static shuf_status start_one(struct shuf__engine **out, uv_loop_t *loop,
 }
 
 /* On success, *error keeps the reason why the backend is not a better one. */
-shuf_status shuf__engine_start(struct shuf__engine **out, uv_loop_t *loop,
+shuf_status shuf__engine_start(struct shuf__engine **engine, uv_loop_t *loop,
                                const struct shuf__engine_options *options,
                                struct shuf__error *error)
 {
-    struct shuf__error failed;
-    struct shuf__engine *engine;
-    struct shuf__engine_options of_host = *options;
-    if (start_one(&engine, loop, options, error))
-        return error->status;
-    *out = engine;
-    of_host.backend = "cpu";
-    if (!options->with_host || shuf__memory_is_host(engine->backend->ops->own) ||
-        start_one(&engine->host, loop, &of_host, &failed) == SHUF_OK)
-        return SHUF_OK;
-    *error = failed;
-    close_everything(engine);
-    return error->status;
+    return start(engine, NULL, loop, options, error);
+}
+
+shuf_status shuf__engine_start_beside(struct shuf__engine *engine, bool shares, uv_loop_t *loop,
+                                      const struct shuf__engine_options *options,
+                                      struct shuf__error *error)
+{
+    struct shuf__engine **next = &engine->next;
+    while (*next)
+        next = &(*next)->next;
+    return start(next, shares ? engine : NULL, loop, options, error);
 }
 
 void shuf__engine_stop(struct shuf__engine *engine)
 {
-    assert(shuf__engine_all_idle(engine));
+    assert(shuf__engine_is_idle(engine));
     close_everything(engine);
 }

@@ -7,9 +7,7 @@
  * backend. Urgent jobs, such as reads and frees, have a lane of their own. So quick computations
  * and urgent jobs do not wait for long computations.
  *
- * The engine of a GPU may have a second engine beside it, whose backend is the host's processors.
- * The two share nothing but the loop, so a job of the host never waits for the GPU. placement.h
- * chooses between them.
+ * A device may have several engines: see engines.h.
  */
 #ifndef SHUFD_ENGINE_H
 #define SHUFD_ENGINE_H
@@ -23,7 +21,6 @@ struct shuf__engine;
 struct shuf__engine_options {
     const char *backend; /* as shuf__backend_open() takes it */
     unsigned threads;
-    bool with_host; /* if the backend is a device, opens an engine of the host too */
     uint64_t queue; /* most jobs of a user that wait while one of the user's jobs runs */
     /* The engine calls both on the loop's thread. */
     void (*idle)(void *context); /* all jobs are done */
@@ -37,15 +34,20 @@ shuf_status shuf__engine_start(struct shuf__engine **engine, uv_loop_t *loop,
                                const struct shuf__engine_options *options,
                                struct shuf__error *error);
 
-/* Ends the threads and closes the device, and also those of the host's engine. Both must be idle.
- * Run the loop once more: it frees their memory. */
+/* Starts another engine and links it behind `engine`. If it `shares`, it is of the same device and
+ * uses the loop's backend of `engine`, and it takes no urgent jobs. */
+shuf_status shuf__engine_start_beside(struct shuf__engine *engine, bool shares, uv_loop_t *loop,
+                                      const struct shuf__engine_options *options,
+                                      struct shuf__error *error);
+
+/* The engine that was started beside it after this one; NULL: none. */
+struct shuf__engine *shuf__engine_next(const struct shuf__engine *engine);
+
+/* Ends the threads and closes the device. The engine must be idle. Run the loop once more: it frees
+ * the memory. */
 void shuf__engine_stop(struct shuf__engine *engine);
 
 /* The functions below are for the loop's thread only. */
-
-/* The engine whose backend is the host's processors: the one beside `engine`, or else `engine`
- * itself, which may then be that of a device. */
-struct shuf__engine *shuf__engine_host(struct shuf__engine *engine);
 
 /* Queues a job. Fails with SHUF_BUSY when the user's queue is full. Never calls `done` itself; the
  * loop does later. */
@@ -58,15 +60,14 @@ void shuf__engine_cancel(struct shuf__engine_job *job);
 
 /* Whether the device has worked since the last call: a job has ended, or the job that has the
  * device has asked whether it is cancelled. False if the device has not answered a new lane for
- * `open_ns`, although other lanes may work. False also if the host's engine has jobs and none of
- * them has worked. */
+ * `open_ns`, although other lanes may work. */
 bool shuf__engine_progressed(struct shuf__engine *engine, uint64_t open_ns);
 
 /* Queues an urgent job, such as the read of a result or a free. It is never refused, and waits only
  * for other urgent jobs. */
 void shuf__engine_submit_urgent(struct shuf__engine *engine, struct shuf__engine_job *job);
 
-/* Begins the jobs whose `begin` has returned SHUF__BEGIN_LATER, also those of the host's engine. */
+/* Begins the jobs whose `begin` has returned SHUF__BEGIN_LATER. */
 void shuf__engine_begin_again(struct shuf__engine *engine);
 
 /* For a job that has launched a computation: call it in the job's `done`. The same lane then calls
@@ -86,10 +87,7 @@ void shuf__engine_report(struct shuf__engine *engine, const struct shuf__error *
 
 bool shuf__engine_is_idle(const struct shuf__engine *engine);
 
-/* Whether the engine and the host's engine beside it are idle. */
-bool shuf__engine_all_idle(const struct shuf__engine *engine);
-
-/* The number of jobs that wait or run, with those of the host's engine. */
+/* The number of jobs that wait or run. */
 uint64_t shuf__engine_queued(const struct shuf__engine *engine);
 
 /* The loop's backend, for its names and the calls that backend.h marks "on any thread". Make all

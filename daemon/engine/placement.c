@@ -48,9 +48,7 @@ static struct rate rate_of(const struct shuf__request *request)
 static double device_ns(const struct shuf__placement *placement,
                         const struct shuf__request *request, double evaluations, uint64_t copied)
 {
-    struct shuf__engine *engine = placement->engine;
-    const uint64_t jobs =
-        shuf__engine_queued(engine) - shuf__engine_queued(shuf__engine_host(engine));
+    const uint64_t jobs = shuf__engine_queued(shuf__placement_device(placement, request));
     const double ns =
         device_job_ns + evaluations * rate_of(request).device_ns + (double)copied * copied_byte_ns;
     return ns * (double)(1 + jobs);
@@ -59,7 +57,7 @@ static double device_ns(const struct shuf__placement *placement,
 static double host_ns(const struct shuf__placement *placement, const struct shuf__request *request,
                       double evaluations)
 {
-    const struct shuf__backend *host = shuf__engine_backend(shuf__engine_host(placement->engine));
+    const struct shuf__backend *host = shuf__engine_backend(shuf__engines_host(placement->engine));
     const bool quick = shuf__backend_is_quick(host->ops, request);
     const double ns = evaluations * rate_of(request).host_ns;
     return (quick ? ns : host_job_ns + ns / placement->threads) *
@@ -89,7 +87,7 @@ static void read_pressure(struct shuf__placement *placement)
 void shuf__placement_init(struct shuf__placement *placement, struct shuf__engine *engine,
                           bool always_host, unsigned threads, const char *root)
 {
-    const struct shuf__backend *host = shuf__engine_backend(shuf__engine_host(engine));
+    const struct shuf__backend *host = shuf__engine_backend(shuf__engines_host(engine));
     *placement = (struct shuf__placement){.engine = engine, .always_host = always_host};
     placement->threads = shuf__host_threads(threads);
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
@@ -98,19 +96,30 @@ void shuf__placement_init(struct shuf__placement *placement, struct shuf__engine
     snprintf(placement->pressure, sizeof placement->pressure, "%s/proc/pressure/cpu", root);
 }
 
+struct shuf__engine *shuf__placement_device(const struct shuf__placement *placement,
+                                            const struct shuf__request *request)
+{
+    struct shuf__engine *engine = placement->engine;
+    return shuf__backend_is_small(shuf__engine_backend(engine)->ops, request)
+               ? shuf__engines_small(engine)
+               : engine;
+}
+
 /* A GPU has the host's processors move the records of a shuffle, and make plans, in host memory. So
  * these need no model. */
 struct shuf__engine *shuf__placement_choose(struct shuf__placement *placement,
                                             const struct shuf__request *request, uint64_t copied)
 {
-    struct shuf__engine *host = shuf__engine_host(placement->engine);
+    struct shuf__engine *host = shuf__engines_host(placement->engine);
     const bool values = request->kind == SHUF__PERMUTATION || request->kind == SHUF__STREAM;
-    if (host == placement->engine || placement->always_host || !values)
+    if (host == placement->engine)
+        return shuf__placement_device(placement, request);
+    if (placement->always_host || !values)
         return host;
     read_pressure(placement);
     const double evaluations = shuf__backend_evaluations(request);
     return host_ns(placement, request, evaluations) <=
                    device_ns(placement, request, evaluations, copied)
                ? host
-               : placement->engine;
+               : shuf__placement_device(placement, request);
 }

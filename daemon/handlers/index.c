@@ -145,7 +145,7 @@ static shuf_status submit_look_up(struct shuf__session *session,
     if (!l)
         return shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
     shuf_status status =
-        shuf__session_job_submit(&l->job, shuf__engine_host(session->all->engine), session, error);
+        shuf__session_job_submit(&l->job, shuf__engines_host(session->all->engine), session, error);
     if (status)
         free(l);
     return status;
@@ -200,7 +200,7 @@ static shuf_status look_up_at_once(struct shuf__session *session,
                                    const struct shuf__request *request, const Shuf__Index *message,
                                    struct shuf__error *error)
 {
-    struct shuf__backend *backend = shuf__engine_backend(shuf__engine_host(session->all->engine));
+    struct shuf__backend *backend = shuf__engine_backend(shuf__engines_host(session->all->engine));
     struct shuf__computation computation = {.request = *request};
     if (look_up(&shuf__service_of(session)->cache, backend, &computation, message->at,
                 message->n_at, error))

@@ -88,16 +88,18 @@ static bool may_be_anywhere(const struct shuf__result_request *r)
            (kind == SHUF__PERMUTATION || kind == SHUF__STREAM);
 }
 
-/* The host computes only in its own memory. */
+/* The host computes only in its own memory. A shuffle comes after the job of its input. */
 static void choose_engine(struct shuf__result_request *r)
 {
+    struct shuf__placement *placement = &shuf__service_of(r->session)->placement;
     const bool copied = r->transport != SHUF__TRANSPORT__TRANSPORT_NONE;
-    r->engine = r->session->all->engine;
-    if (!shuf__memory_is_host(r->key.memory) && !may_be_anywhere(r))
-        return;
-    r->engine = shuf__placement_choose(&shuf__service_of(r->session)->placement, &r->key.request,
-                                       copied ? r->shape.bytes : 0);
-    if (r->engine != r->session->all->engine)
+    if (shuf__memory_is_host(r->key.memory) || may_be_anywhere(r))
+        r->engine = shuf__placement_choose(placement, &r->key.request, copied ? r->shape.bytes : 0);
+    else
+        r->engine = r->input && !r->input->ready
+                        ? r->input->engine
+                        : shuf__placement_device(placement, &r->key.request);
+    if (shuf__engine_backend(r->engine) != shuf__engine_backend(r->session->all->engine))
         r->key.memory = SHUF__MEMORY_MEMFD;
 }
 

@@ -9,7 +9,7 @@
 #include "cache/lease.h"
 #include "config/config.h"
 #include "config/log.h"
-#include "engine/engine.h"
+#include "engine/engines.h"
 #include "engine/placement.h"
 #include "keys/keyring.h"
 #include "memory/client_process.h"

@@ -122,7 +122,7 @@ void shuf__handle_status(struct shuf__session *session, const Shuf__Request *req
     status.uptime_ms = uv_now(service->loop) - service->start_ms;
     status.clients = service->sessions.count;
     status.client_limit = service->sessions.limit;
-    status.queued = shuf__engine_queued(service->engine);
+    status.queued = shuf__engines_queued(service->engine);
     status.queue_limit = service->config->queue;
     status.served = service->served;
     status.lending_fault = (char *)(uintptr_t)shuf__transport_lending_fault();

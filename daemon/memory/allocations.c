@@ -277,7 +277,7 @@ static void forget(struct shuf__allocation *allocation)
         free_allocation(allocation);
     }
     if (was_unconfirmed || was_full)
-        shuf__engine_begin_again(all->engine);
+        shuf__engines_begin_again(all->engine);
 }
 
 static void end_free(struct shuf__engine_job *job)
@@ -341,7 +341,8 @@ static void submit_free(struct shuf__allocation *allocation)
     allocation->free_job.name = "shufd: free";
     allocation->free_job.run = run_free;
     allocation->free_job.done = end_free;
-    shuf__engine_submit_urgent(on_host ? shuf__engine_host(engine) : engine, &allocation->free_job);
+    shuf__engine_submit_urgent(on_host ? shuf__engines_host(engine) : engine,
+                               &allocation->free_job);
 }
 
 static void on_sweep(uv_timer_t *timer);

@@ -10,7 +10,7 @@
 
 #include "accounts.h"
 #include "amount.h"
-#include "engine/engine.h"
+#include "engine/engines.h"
 #include "ids.h"
 #include "inode_watch.h"
 #include "reading.h"

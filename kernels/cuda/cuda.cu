@@ -61,8 +61,9 @@ void cuda_close(shuf__backend *backend)
 {
     Cuda *cuda = cuda_of(backend);
     use_device(cuda);
-    if (cuda->stream)
-        cudaStreamSynchronize(cuda->stream);
+    for (cudaStream_t stream : {cuda->first, cuda->later})
+        if (stream)
+            cudaStreamSynchronize(stream);
     scratch_free(&cuda->scratch);
     bounce_free(&cuda->bounce);
     cudaFree(cuda->staging);
@@ -73,8 +74,9 @@ void cuda_close(shuf__backend *backend)
         cudaEventDestroy(cuda->start);
     if (cuda->stop)
         cudaEventDestroy(cuda->stop);
-    if (cuda->stream)
-        cudaStreamDestroy(cuda->stream);
+    for (cudaStream_t stream : {cuda->first, cuda->later})
+        if (stream)
+            cudaStreamDestroy(stream);
     delete cuda;
 }
 
@@ -93,12 +95,25 @@ cudaError_t make_word(Cuda *cuda)
     return e;
 }
 
+/* Without priorities, the blocks of a kernel wait until all those of the kernels launched before it
+ * have started. */
+cudaError_t make_streams(Cuda *cuda)
+{
+    int least = 0, greatest = 0;
+    cudaError_t e = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    if (e == cudaSuccess)
+        e = cudaStreamCreateWithPriority(&cuda->first, cudaStreamNonBlocking, greatest);
+    if (e == cudaSuccess)
+        e = cudaStreamCreateWithPriority(&cuda->later, cudaStreamNonBlocking, least);
+    cuda->stream = cuda->later;
+    return e;
+}
+
 cudaError_t acquire(Cuda *cuda, shuf__error *error)
 {
     cudaError_t e = cudaSuccess;
     SHUF__STEP(e, "choosing the device", use_device(cuda));
-    SHUF__STEP(e, "creating a stream",
-               cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking));
+    SHUF__STEP(e, "creating the streams", make_streams(cuda));
     SHUF__STEP(e, "creating an event", cudaEventCreate(&cuda->start));
     SHUF__STEP(e, "creating an event",
                cudaEventCreateWithFlags(&cuda->stop, cudaEventBlockingSync));
@@ -185,6 +200,7 @@ shuf_status cuda_pass(shuf__backend *backend, const shuf__computation *computati
     float ms = 0;
     if (computation->cancelled && computation->cancelled(computation->cancel_context))
         return shuf__fail(error, SHUF_CANCELLED, "%s: cancelled", shuf__request_name(request));
+    choose_stream(cuda, request);
     SHUF__STEP(e, "choosing the device", use_device(cuda));
     SHUF__STEP(e, "recording an event", cudaEventRecord(cuda->start, cuda->stream));
     SHUF__STEP(e, "launching the kernels",
@@ -350,6 +366,7 @@ extern const shuf__backend_ops shuf__cuda_ops = {
     .own = SHUF__MEMORY_CUDA_FD,
     .quick = shuf::tuning::tile,
     .quick_row = 0,
+    .small = shuf::tuning::small,
     .rank_index_limits = &rank_index_limits,
     .open = shuf::cuda_open,
     .close = shuf::cuda_close,

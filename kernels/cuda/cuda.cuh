@@ -42,7 +42,8 @@ struct Cuda {
     int threads; /* of the host, for results in host memory; `simd` has their loops */
     const shuf__simd_ops *simd;
     Driver driver;
-    cudaStream_t stream;
+    cudaStream_t first, later; /* blocks of kernels in `first` come before those in `later` */
+    cudaStream_t stream;       /* the one in use */
     cudaEvent_t start, stop;
     Scratch scratch;
     Bounce bounce;
@@ -63,6 +64,13 @@ inline Cuda *cuda_of(shuf__backend *backend)
 /* Selects the device for the calling thread. Each thread must do this before it calls the runtime.
  */
 cudaError_t use_device(const Cuda *cuda);
+
+/* Small computations come first, and other work of this backend goes to the same stream. The
+ * backend must be idle. */
+inline void choose_stream(Cuda *cuda, const shuf__request *request)
+{
+    cuda->stream = shuf__backend_is_small(&shuf__cuda_ops, request) ? cuda->first : cuda->later;
+}
 
 /* Writes `error`. Also clears the runtime's last error, because the next call would report it. */
 shuf_status fail(shuf__error *error, cudaError_t e, const char *step);

@@ -143,7 +143,8 @@ cudaError_t draw_whole(const Gauss &g, uint64_t first, uint64_t supers, int sm_c
     return cudaGetLastError();
 }
 
-/* Computes the superblocks whose values are all requested, and then the first and the last one. */
+/* Computes the superblocks whose values are all requested, and then the first and the last one.
+ * Several launches let the blocks of small computations start in between. */
 template <typename Number>
 cudaError_t draw(const Gauss &g, int sm_count, typename Number::Out *out, cudaStream_t stream)
 {
@@ -151,15 +152,15 @@ cudaError_t draw(const Gauss &g, int sm_count, typename Number::Out *out, cudaSt
     const uint64_t last = (end - 1) / SHUF_GAUSS_SUPER;
     const uint64_t from = (g.offset + SHUF_GAUSS_SUPER - 1) / SHUF_GAUSS_SUPER;
     const uint64_t to = end / SHUF_GAUSS_SUPER;
+    constexpr uint64_t most = tuning::gauss_launch / SHUF_GAUSS_SUPER;
     cudaError_t e = cudaSuccess;
-    if (from < to) {
-        auto whole =
-            g.offset % 2 == 0 ? draw_whole<Number, true, false> : draw_whole<Number, false, false>;
-        if constexpr (made_again<Number>) /* doubles gain nothing, as scaling costs them no time */
-            if (g.offset % 2 == 0 && g.std == 1 && g.mean == 0)
-                whole = draw_whole<Number, true, true>;
-        e = whole(g, from, to - from, sm_count, out, stream);
-    }
+    auto whole =
+        g.offset % 2 == 0 ? draw_whole<Number, true, false> : draw_whole<Number, false, false>;
+    if constexpr (made_again<Number>) /* doubles gain nothing, as scaling costs them no time */
+        if (g.offset % 2 == 0 && g.std == 1 && g.mean == 0)
+            whole = draw_whole<Number, true, true>;
+    for (uint64_t at = from; e == cudaSuccess && at < to; at += most)
+        e = whole(g, at, to - at < most ? to - at : most, sm_count, out, stream);
     const bool before = first < from || first >= to, behind = last != first && last >= to;
     if (e != cudaSuccess || (!before && !behind))
         return e;

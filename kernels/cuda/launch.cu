@@ -271,6 +271,7 @@ shuf_status cuda_launch(shuf__backend *backend, const shuf__computation *computa
     SHUF__STEP(e, "choosing the device", use_device(cuda));
     if (e != cudaSuccess)
         return error->status;
+    choose_stream(cuda, &computation->request);
     now = Launched{};
     now.name = shuf__request_name(&computation->request);
     now.is_cancelled = computation->cancelled;
