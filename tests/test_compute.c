@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Workspaces of computations. Each computation gets a workspace, and frees it at its end. Each test
- * sets the memory of the fake backend.
+ * Workspaces of computations, and which computations are small. Each computation gets a workspace,
+ * and frees it at its end. Each test sets the memory of the fake backend.
  */
 #include "backend.h"
 #include "support/cmocka_all.h"
@@ -257,6 +257,39 @@ static void large_requests_are_not_quick(void **state)
             }
 }
 
+static bool is_small(enum shuf__request_kind kind, uint64_t n, uint64_t rows, uint64_t record)
+{
+    static const struct shuf__backend_ops gpu = {.quick = 4096, .small = 1 << 20},
+                                          host = {.quick = 4096};
+    struct shuf__request request = {.kind = kind, .dtype = SHUF_U32};
+    const struct shuf__permutation whole = {
+        .n = n, .rows = rows, .count = n, .stride = 1, .algorithm = SHUF_ALGORITHM_PRIMEFOLD};
+    if (kind == SHUF__PERMUTATION)
+        request.permutation = whole;
+    else if (kind == SHUF__STREAM)
+        request.stream.count = n;
+    else if (kind == SHUF__SHUFFLE)
+        request.shuffle = (struct shuf__shuffle){.permutation = whole, .record = record};
+    assert_false(shuf__backend_is_small(&host, &request));
+    return shuf__backend_is_small(&gpu, &request);
+}
+
+/* The limits are of evaluations, and of the bytes that a shuffle moves. */
+static void small_computations_have_limits(void **state)
+{
+    enum { MOST = 1 << 20 };
+    (void)state;
+    assert_true(is_small(SHUF__PERMUTATION, MOST, 1, 0));
+    assert_false(is_small(SHUF__PERMUTATION, MOST + 1, 1, 0));
+    assert_true(is_small(SHUF__PERMUTATION, MOST / 8, 8, 0));
+    assert_false(is_small(SHUF__PERMUTATION, MOST / 8, 9, 0));
+    assert_true(is_small(SHUF__STREAM, MOST, 1, 0));
+    assert_false(is_small(SHUF__STREAM, MOST + 1, 1, 0));
+    assert_true(is_small(SHUF__SHUFFLE, MOST, 1, 8));
+    assert_false(is_small(SHUF__SHUFFLE, MOST, 1, 9));
+    assert_false(is_small(SHUF__BUFFER, 10, 1, 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -267,6 +300,7 @@ int main(void)
         cmocka_unit_test_setup(given_workspace_is_used, reset),
         cmocka_unit_test_setup(required_workspace_is_not_retried, reset),
         cmocka_unit_test_setup(failed_computation_frees_workspace, reset),
+        cmocka_unit_test_setup(small_computations_have_limits, reset),
         cmocka_unit_test_setup(buffer_above_available_memory_is_refused, reset),
         cmocka_unit_test(large_requests_are_not_quick),
     };

@@ -222,7 +222,7 @@ static void start_engine(void)
                                                  .queue = 4,
                                                  .idle = on_idle,
                                                  .device_failed = on_device_failed};
-    fuzz_require(shuf__engine_start(&engine, &loop, &options, &error) == SHUF_OK);
+    fuzz_require(shuf__engines_start(&engine, &loop, &options, false, &error) == SHUF_OK);
     shuf__service_set_engine(&service, engine);
 }
 
@@ -231,6 +231,7 @@ void daemon_open(void)
     fake_ops = shuf__cpu_ops;
     fake_ops.alloc = fake_alloc;
     fake_ops.memory = fake_memory;
+    fake_ops.small = 100; /* an engine of their own, as of a GPU */
     shuf__config_init(&config);
     shuf__log_init(&logging, SHUF__LOG_ERROR);
     fuzz_require(uv_loop_init(&loop) == 0);
@@ -260,7 +261,7 @@ void daemon_turn(void)
 
 bool daemon_computes(void)
 {
-    return !shuf__engine_is_idle(engine);
+    return !shuf__engines_are_idle(engine);
 }
 
 bool daemon_is_idle(void)
