@@ -222,8 +222,8 @@ static void start_daemon(const char *backend)
     snprintf(path, sizeof path, "%s", process_file("shufd"));
     if (chmod(dirname(path), 0755) != 0)
         die("%s: %s", path, strerror(errno));
-    daemon_start_with(&shared->daemon, "shufd", backend, "socket_mode = 0666\n",
-                      process_file("shufd.log"));
+    daemon_start_with(&shared->daemon, "shufd", backend,
+                      "socket_mode = 0666\ndevice_memory = 75%\n", process_file("shufd.log"));
 }
 
 static void start_processes(const char *jobs, int smalls)
