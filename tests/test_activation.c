@@ -198,6 +198,21 @@ static void test_removed_file_is_told(void **state)
     stop(&h);
 }
 
+/* The harness finds the daemon by the new name of the file. */
+static void test_file_removed_before_the_start_is_told(void **state)
+{
+    struct harness h;
+    char bound[HARNESS_PATH];
+    (void)state;
+    listen_as(&h, "shufd");
+    snprintf(bound, sizeof bound, "%s", h.socket);
+    snprintf(h.socket, sizeof h.socket, "%.80s.moved", bound);
+    assert_int_equal(rename(bound, h.socket), 0);
+    assert_true(harness_restart(&h));
+    expect_log(&h, "restart the unit of the socket, such as shufd.socket");
+    stop(&h);
+}
+
 /* Connections in the backlog survive the end of a daemon, by SIGTERM and by SIGKILL. */
 static void test_backlog_survives_restart(void **state)
 {
@@ -471,6 +486,7 @@ int main(void)
         cmocka_unit_test(test_descriptors_sent_before_the_start),
         cmocka_unit_test(test_passed_socket_is_served),
         cmocka_unit_test(test_removed_file_is_told),
+        cmocka_unit_test(test_file_removed_before_the_start_is_told),
         cmocka_unit_test(test_backlog_survives_restart),
         cmocka_unit_test(test_wrong_descriptors_are_refused),
         cmocka_unit_test(test_wrong_number_is_named),

@@ -244,9 +244,7 @@ static bool is_at_path(const struct shuf__listener *listener)
 
 bool shuf__listener_is_at_path(const struct shuf__listener *listener)
 {
-    if (listener->inode == 0) /* a passed socket whose file the sandbox of the daemon hides */
-        return true;
-    return is_at_path(listener);
+    return listener->is_hidden || is_at_path(listener);
 }
 
 /* The umask decides the mode. A chmod() of the path could follow a link of another user. */
@@ -317,6 +315,16 @@ shuf_status shuf__listener_check(const char *path, const char *group, struct shu
     return SHUF_OK;
 }
 
+/* Whether a path without a file may have one outside the sandbox of the daemon. If the daemon sees
+ * the directory of the path, somebody has removed the file. An abstract socket has no file. */
+static bool may_be_hidden(const char *path)
+{
+    char directory[sizeof((struct sockaddr_un *)0)->sun_path];
+    struct stat status;
+    name_directory(path, directory, sizeof directory);
+    return !*path || stat(directory, &status) != 0 || lstat(path, &status) == 0 || errno != ENOENT;
+}
+
 /* Uses a socket that the service manager has passed. The service manager has made its file, and
  * starts only one daemon for it. So the daemon takes no lock, and does not remove the file. */
 static shuf_status adopt_socket(struct shuf__listener *listener, struct shuf__error *error)
@@ -328,7 +336,8 @@ static shuf_status adopt_socket(struct shuf__listener *listener, struct shuf__er
     if (!listener->is_passed)
         return SHUF_OK;
     getsockname(listener->fd, (struct sockaddr *)&listener->address, &size);
-    identify(&listener->address, listener);
+    listener->is_hidden =
+        !identify(&listener->address, listener) && may_be_hidden(listener->address.sun_path);
     shuf__peer_socket_forbid_descriptors(listener->fd, true);
     return SHUF_OK;
 }

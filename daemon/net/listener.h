@@ -18,9 +18,10 @@
 struct shuf__listener {
     int fd;         /* listening, non-blocking; -1 when closed */
     bool is_passed; /* by the service manager, which owns its file */
+    bool is_hidden; /* passed, and the sandbox of the daemon hides its file */
     struct shuf__lock lock;
     struct sockaddr_un address;
-    dev_t device; /* device and inode of the file at the path; inode 0: unknown */
+    dev_t device; /* device and inode of the file at the path; inode 0: none */
     ino_t inode;
     struct timespec born; /* of the file, because a new file may have its inode number */
 };
@@ -37,7 +38,7 @@ shuf_status shuf__listener_open(struct shuf__listener *listener, const char *pat
  * path. Changes nothing. */
 shuf_status shuf__listener_check(const char *path, const char *group, struct shuf__error *error);
 
-/* Whether the path still names the socket. True if its file was never known. */
+/* Whether the path still names the socket. True if it is hidden. */
 bool shuf__listener_is_at_path(const struct shuf__listener *listener);
 
 /* Makes the socket again, because its path no longer names it. Connections that are not accepted
