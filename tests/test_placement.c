@@ -120,6 +120,33 @@ static void host_finds_results_of_the_gpu(void **state)
     stop();
 }
 
+/* ---- a GPU without memory ---- */
+
+/* A GPU that computes a result for host memory needs a workspace of its own memory. Either other
+ * programs have taken that memory, or the daemon may not use it. */
+static void host_computes_what_has_no_room_in_the_gpu(void **state)
+{
+    enum { GPU = 1 << 30, SPACE = 8 << 20 };
+    static const struct {
+        const char *limit;
+        uint64_t others;
+        const char *backend;
+    } rows[] = {{"50%", 0, "fake"}, {"50%", GPU, "cpu"}, {"4Mi", 0, "cpu"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *const settings[] = {"threads", "1", "device_memory", rows[i].limit, NULL};
+        faults->device = GPU;
+        faults->other_programs = rows[i].others;
+        faults->workspace_best = faults->workspace_least = SPACE;
+        faults->workspace_on_device = true;
+        start_gpu(settings);
+        expect_place(1000000, MEMFD, rows[i].backend);
+        expect_place(1000001, COPY, rows[i].backend);
+        expect_place(1000002, NONE, rows[i].backend);
+        stop();
+    }
+}
+
 /* ---- what the host answers while the GPU is busy ---- */
 
 /* Begins a job that never ends, beside `jobs` others. The first one has the user's turn. */
@@ -297,6 +324,7 @@ int main(void)
                                fake_backend_reset),
         cmocka_unit_test_setup(host_results_decides, fake_backend_reset),
         cmocka_unit_test_setup(host_finds_results_of_the_gpu, fake_backend_reset),
+        cmocka_unit_test_setup(host_computes_what_has_no_room_in_the_gpu, fake_backend_reset),
         cmocka_unit_test_setup(host_does_not_wait_for_the_gpu, fake_backend_reset),
         cmocka_unit_test_setup(each_engine_has_its_rank_index, fake_backend_reset),
         cmocka_unit_test_setup(busy_gpu_leaves_more_to_the_processors, fake_backend_reset),

@@ -4,6 +4,7 @@
  * of this file: parse, validate, release, find or add the entry, compute or submit a job, reply.
  */
 #include "handlers.h"
+#include "memory/acquire.h"
 #include "parse.h"
 #include "result_reply.h"
 #include "service.h"
@@ -88,18 +89,44 @@ static bool may_be_anywhere(const struct shuf__result_request *r)
            (kind == SHUF__PERMUTATION || kind == SHUF__STREAM);
 }
 
-/* The host computes only in its own memory. A shuffle comes after the job of its input. */
+/* The least device memory that r->engine, a GPU, needs: for the result and its workspace. A summary
+ * in parts needs one block. */
+static uint64_t device_bytes(const struct shuf__result_request *r)
+{
+    const struct shuf__backend *gpu = shuf__engine_backend(r->engine);
+    if (shuf__summary_job_applies(r))
+        return SHUF__BLOCK_UNIT;
+    const struct shuf__workspace space = gpu->ops->workspace(gpu, &r->key.request, r->key.memory);
+    return (shuf__memory_is_host(space.kind) ? 0 : space.least) +
+           (shuf__memory_is_host(r->key.memory) ? 0 : r->shape.bytes);
+}
+
+/* Whether r->engine, a GPU, may have this memory now. */
+static bool device_may_have_room(const struct shuf__result_request *r)
+{
+    const struct shuf__memory_request needs = {
+        .uid = r->session->client.uid, .kind = SHUF__MEMORY_CUDA_PRIVATE, .bytes = device_bytes(r)};
+    return needs.bytes == 0 ||
+           shuf__pool_may_have_room(&shuf__service_of(r->session)->pool, &needs);
+}
+
+/* The host computes only in its own memory, also what has no room in the memory of a GPU. A shuffle
+ * comes after the job of its input. */
 static void choose_engine(struct shuf__result_request *r)
 {
     struct shuf__placement *placement = &shuf__service_of(r->session)->placement;
     const bool copied = r->transport != SHUF__TRANSPORT__TRANSPORT_NONE;
-    if (shuf__memory_is_host(r->key.memory) || may_be_anywhere(r))
+    struct shuf__engine *engine = r->session->all->engine, *host = shuf__engines_host(engine);
+    const bool chosen = shuf__memory_is_host(r->key.memory) || may_be_anywhere(r);
+    if (chosen)
         r->engine = shuf__placement_choose(placement, &r->key.request, copied ? r->shape.bytes : 0);
     else
         r->engine = r->input && !r->input->ready
                         ? r->input->engine
                         : shuf__placement_device(placement, &r->key.request);
-    if (shuf__engine_backend(r->engine) != shuf__engine_backend(r->session->all->engine))
+    if (chosen && host != engine && r->engine != host && !device_may_have_room(r))
+        r->engine = host;
+    if (shuf__engine_backend(r->engine) != shuf__engine_backend(engine))
         r->key.memory = SHUF__MEMORY_MEMFD;
 }
 
@@ -322,8 +349,8 @@ static shuf_status serve(struct shuf__result_request *r, const Shuf__Result *mes
     r->session->record.divisible = delivery->divisible;
     if (admit_key(r, error) || choose_transport(r, delivery, error))
         return error->status;
-    choose_engine(r);
     choose_outputs(r, delivery);
+    choose_engine(r);
     note_values(r);
     shuf__result_log(r);
     if (r->shape.bytes == 0) {

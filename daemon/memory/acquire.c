@@ -310,6 +310,14 @@ shuf_status shuf__pool_check_room(struct shuf__pool *pool,
     return SHUF_OK;
 }
 
+bool shuf__pool_may_have_room(struct shuf__pool *pool, const struct shuf__memory_request *request)
+{
+    const struct shuf__need need =
+        need_of(request, shuf__allocations_least_size(request->kind, request->bytes));
+    shuf__allocations_refresh(pool->allocations, request->kind);
+    return may_suffice(pool, &need);
+}
+
 void shuf__pool_hold_to_limits(struct shuf__pool *pool)
 {
     static const enum shuf__memory kinds[SHUF__SIDES] = {

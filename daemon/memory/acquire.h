@@ -47,6 +47,9 @@ shuf_status shuf__pool_check_room(struct shuf__pool *pool,
                                   const struct shuf__memory_request *request,
                                   struct shuf__error *error);
 
+/* False: there is no room, even if all idle allocations made room. Changes nothing. */
+bool shuf__pool_may_have_room(struct shuf__pool *pool, const struct shuf__memory_request *request);
+
 /* Call if the device had no memory for the allocation. Drops it, and evicts idle allocations to
  * make room for its size. False: there were none. */
 bool shuf__pool_make_room(struct shuf__pool *pool, struct shuf__allocation *allocation);
