@@ -16,10 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most look-ups that the loop's thread does itself. They take 30 us, or 100 us if the prime is
+/* The most look-ups that the loop's thread does itself. They take 30 us, or 120 us if the prime is
  * hard to find. So with several users they may take longer than shuf__ready_turn_ns(). In a
- * windowed order each look-up finds a prime, which takes up to 30 us. */
-enum { ON_LOOP = 1024, ON_LOOP_WINDOWED = 4 };
+ * windowed order each look-up finds a prime. */
+enum { ON_LOOP = 1024, ON_LOOP_WINDOWED = 1 };
 
 struct look_up_job {
     struct shuf__session_job job;
