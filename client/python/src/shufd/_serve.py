@@ -27,6 +27,7 @@ _START_SECONDS = 60.0
 _POLL_SECONDS = 0.005
 _FAILED = " error: "  # in a line of the log, after the time
 _CRASHES, _SHORT_SECONDS = 5, 10  # so many crashes, each so soon after the start, are the end
+_PATH_BYTES = 107  # the most of a socket's path
 _KILLED = 128  # a shell's status of a process that a signal ended begins here
 
 # $1: the directory; $2: shufd. The file `options` has its options, one a line. serve() replaces this
@@ -185,10 +186,22 @@ def _find_or_start(options: _options.Options, reconnect: float, quiet: bool) -> 
     return _restart(directory, client, options, quiet)
 
 
+def _check_length(directory: str) -> None:
+    """Fails with NoDaemon, and removes the new directory, if its path is too long for a socket."""
+    size = len(os.fsencode(os.path.join(directory, "shufd.sock")))
+    if size > _PATH_BYTES:
+        os.rmdir(directory)
+        raise NoDaemon(
+            f"its socket in {directory} would have a path of {size} bytes, expected at most {_PATH_BYTES}: "
+            "set TMPDIR to a shorter folder"
+        )
+
+
 def _serve_privately(options: _options.Options, reconnect: float, quiet: bool) -> Client:
     silent = os.environ.get(_VARIABLE)
     try:
         directory = tempfile.mkdtemp(prefix="shufd-")
+        _check_length(directory)
         _start(directory, options)
     except OSError as error:  # as in a container whose root is read-only
         raise NoDaemon(f"not started privately: {error}") from error
