@@ -154,7 +154,7 @@ static void replies_keep_request_order(void **state)
 }
 
 /* A job that never ends blocks the engine. Few look-ups are still served at once, of windowed
- * orders very few. Many wait in the queue until their client leaves. */
+ * orders only one. Many wait in the queue until their client leaves. */
 static void look_ups_beside_an_endless_job(void **state)
 {
     (void)state;
@@ -163,7 +163,7 @@ static void look_ups_beside_an_endless_job(void **state)
     struct shuf__result_message endless = wire_endless_permutation();
     endless.permutation.algorithm = (char *)"philox24"; /* has to count values to find a position */
     struct look_up few = look_up_message(1000, at, 1024), many = look_up_message(1000, at, MOST);
-    struct look_up windowed = look_up_message(1000, at, 5);
+    struct look_up windowed = look_up_message(1000, at, 2);
     windowed.permutation.chunk = windowed.permutation.window = 2;
     wire_start(&h, harness_backend, "queue = 1\n");
     struct wire *busy = wire_greet(&h), *waiting = wire_greet(&h), *w = wire_greet(&h);
@@ -175,7 +175,7 @@ static void look_ups_beside_an_endless_job(void **state)
     wire_expect(w, SHUF_BUSY, "queue 1: the most jobs of a user that may wait");
     send_index(w, &windowed);
     wire_expect(w, SHUF_BUSY, "queue 1: the most jobs of a user that may wait");
-    windowed.index.n_at = 4;
+    windowed.index.n_at = 1;
     send_index(w, &windowed);
     wire_expect(w, SHUF_OK, "");
     send_index(w, &few);
