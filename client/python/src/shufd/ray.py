@@ -43,7 +43,9 @@ def random_shuffle(
     The call executes the dataset, in order, unless it is materialized already. So materialize a
     dataset that you shuffle in several epochs. The result is lazy: Ray sorts the rows when the
     result is used. The result has as many blocks of equal size as the dataset has blocks with rows,
-    and keeps its order also in later operations.
+    and keeps its order also in later operations, except in a union, whose parts Ray takes in turn: to chain
+    epochs, loop over them. If the structs of a column have other fields in some blocks, Ray fills these fields while it
+    sorts, and a struct that is null becomes one of nulls.
 
     Each worker needs this package. Fails with Invalid for a wrong argument, and if a block that Ray
     computed again has another number of rows than before.
