@@ -143,7 +143,7 @@ void shuf__cache_entry_unref(struct shuf__cache_entry *entry)
  * back to the system. */
 static void on_evict(void *contents)
 {
-    enum { MANY = 4096 };
+    enum { MANY = 2048 };
     struct shuf__cache *cache = ((struct shuf__cache_entry *)contents)->cache;
     free_entry(contents);
     if (++cache->evicted % MANY == 0)
