@@ -181,10 +181,11 @@ static int end_file(struct run *run)
 static int fill_file(struct run *run, shuf_result *result)
 {
     const int count = count_threads(run);
-    char *memory = run->free = aligned_alloc(PAGE, (size_t)count * PART);
-    if (!memory)
+    void *memory = NULL;
+    if (posix_memalign(&memory, PAGE, (size_t)count * PART) != 0)
         return shuf__fail_with(EX_OSERR, "--out %s: out of memory for %d parts", run->o->out,
                                count);
+    run->free = memory;
     shuf__progress_phase("writing", run->o->shape.bytes);
     make_result(run, run_threads(run, count), result);
     free(memory);
