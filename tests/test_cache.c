@@ -209,13 +209,13 @@ static void eight_waiting_processes_share_a_result(void **state)
 /* ---- clients that leave -------------------------------------------------------- */
 
 /* Two clients wait for the same result behind the job of `blocker`. One leaves, and the other still
- * gets the result. */
+ * gets the result. It is larger than those that a GPU computes beside the endless one. */
 static void waiter_is_served_after_other_leaves(void **state)
 {
     (void)state;
     struct harness h;
     struct shuf__result_message endless = wire_endless_permutation(),
-                                permute = wire_permutation(100000, backend_transport);
+                                permute = wire_permutation(2000000, backend_transport);
     assert_true(harness_start(&h, backend, NULL));
     struct wire *blocker = wire_greet(&h), *first = wire_greet(&h), *second = wire_greet(&h);
     wire_send_result(blocker, &endless);
