@@ -13,7 +13,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { N = 100000, PREFETCHES = 4 };
+/* N: larger than what a GPU computes beside an endless job. */
+enum { N = 2000000, PREFETCHES = 4 };
 
 static const char *backend;
 static Shuf__Transport
