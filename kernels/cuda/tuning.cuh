@@ -64,7 +64,7 @@ constexpr int fold_unchecked_groups = 4, fold_unchecked_blocks_per_sm = resident
 constexpr int fold_checked_groups = 2, fold_checked_blocks_per_sm = resident<fold_threads>(10);
 constexpr int fold_look_up_blocks_per_sm = resident<fold_threads>(12);
 constexpr int fold_wide_groups = 2, fold_wide_blocks_per_sm = 7; /* for words of 64 bits */
-#if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 900 /* more blocks would spill there */
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 900                 /* more blocks would spill there */
 constexpr int fold_sum_blocks_per_sm = 5, walk_wide_blocks_per_sm = 5;
 #else
 constexpr int fold_sum_blocks_per_sm = 7, walk_wide_blocks_per_sm = 6;
@@ -88,9 +88,9 @@ constexpr int plan_blocks_per_sm = 7;        /* for plans of exchanges */
  * `select_..._most` of all records. Its places are split for up to `split_ranks` ranks. Sorts make
  * the other lists. */
 constexpr int walk_groups = 4, walk_blocks_per_sm = 4;
-constexpr int walk_wide_groups = 2; /* for words of 64 bits */
-constexpr uint64_t walk_run = 2048;                              /* positions of a warp */
-constexpr uint64_t walk_positions = uint64_t{1} << 31;           /* of a launch */
+constexpr int walk_wide_groups = 2;                    /* for words of 64 bits */
+constexpr uint64_t walk_run = 2048;                    /* positions of a warp */
+constexpr uint64_t walk_positions = uint64_t{1} << 31; /* of a launch */
 constexpr uint64_t select_most = 13, select_wide_most = 15, select_wide_inverse_most = 6;
 constexpr int split_ranks = 8;
 
