@@ -168,7 +168,7 @@ template <Direction direction> void check_size(uint64_t n)
 {
     for (uint64_t world = 1; world <= tuning::split_ranks; world += 1 + random_below(3)) {
         const Job job(n, world, direction);
-        const cudaError_t e = walk::with_form<direction>(job.shape, [&](auto of) {
+        const cudaError_t e = with_form<direction>(job.shape, [&](auto of) {
             const auto f = of.make(job.p, job.shape);
             const auto step = walk::step_of(f, job.shape);
             const uint64_t rank = random_below(world);
