@@ -87,8 +87,8 @@ shuf_status shuf__choose_parts(shuf *handle, const struct shuf__request_message 
     return SHUF_OK;
 }
 
-/* Bytes of a part of a summary, for which the daemon stores no values. Each takes some
- * milliseconds, with a few processors some dozens. */
+/* Bytes of a part of a summary, for which libshuf prefetches nothing. A GPU takes some milliseconds
+ * for it, and two processors take about 50. */
 #define SUMMARY_BY_GPU (UINT64_C(16) << 30)
 #define SUMMARY_BY_CPU (UINT64_C(256) << 20)
 

@@ -12,8 +12,8 @@
 
 /* ---- the model: nanoseconds, see docs/operation.md ---- */
 
-/* What a computation costs before its first value. A quick one of the host runs on the loop's
- * thread. */
+/* The time of a computation before its first value. The loop's thread does a quick computation by
+ * the host at once. */
 static const double host_job_ns = 30000, device_job_ns = 70000;
 
 /* A byte by PCIe, with the copy by the host's processors from pinned memory to the result. */

@@ -110,8 +110,8 @@ static bool device_may_have_room(const struct shuf__result_request *r)
            shuf__pool_may_have_room(&shuf__service_of(r->session)->pool, &needs);
 }
 
-/* The host computes only in its own memory, also what has no room in the memory of a GPU. A shuffle
- * comes after the job of its input. */
+/* The host computes only in its own memory. It also computes what has no room in the memory of a
+ * GPU. A shuffle comes after the job of its input. */
 static void choose_engine(struct shuf__result_request *r)
 {
     struct shuf__placement *placement = &shuf__service_of(r->session)->placement;

@@ -227,8 +227,8 @@ struct Again {
     uint32_t groups, anew;
 };
 
-/* A list in shared memory of what a warp does later, 32 entries at a time, one in each thread,
- * because one alone would take as long. A thread adds at most `Each` entries before a
+/* A warp's list of work for later, in shared memory. It finishes 32 entries at a time, one in each
+ * thread, because one alone would take as long. A thread adds at most `Each` entries before a
  * finish_whole(). */
 template <typename Entry, int Each> struct Deferred {
     static constexpr uint32_t lanes = 32;
