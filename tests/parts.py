@@ -30,7 +30,7 @@ ONE_THREAD = (r"shufctl_(?!bench|top).*|fuzz_.*|box_muller|completion|format|hal
               r"inline|install|options|primefold|snippets|(connections|flood|kept_memory|loop_turns|sent_sockets|"
               r"transports|user_limits)\.cpu|heap")
 
-KERNEL_TESTS = tuple(f"tests/test_{name}.c" for name in ("exchange_device", "kernels", "slices", "rank_index",
+KERNEL_TESTS = tuple(f"tests/kernels/test_{name}.c" for name in ("exchange_device", "kernels", "slices", "rank_index",
                                                          "shuffle", "streams", "windowed", "workspace"))
 # The paths that parts test.
 BUILD = ("CMakeLists.txt", "CMakePresets.json", "cmake", "tests/CMakeLists.txt", "tests/parts.py")

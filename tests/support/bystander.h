@@ -8,7 +8,7 @@
 #ifndef SHUF__TEST_BYSTANDER_H
 #define SHUF__TEST_BYSTANDER_H
 
-#include "wire.h"
+#include "support/wire.h"
 
 struct latency {
     double p50_ms, p99_ms, worst_ms;

@@ -6,8 +6,8 @@
 #ifndef SHUF__TEST_CLIENT_H
 #define SHUF__TEST_CLIENT_H
 
-#include "harness.h"
 #include "shuf.h"
+#include "support/harness.h"
 
 /* Connects; fails the test if it cannot. */
 shuf *client_open(void);

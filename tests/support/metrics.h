@@ -5,7 +5,7 @@
 #ifndef SHUF__TEST_METRICS_H
 #define SHUF__TEST_METRICS_H
 
-#include "harness.h"
+#include "support/harness.h"
 
 /* The daemon's metrics, by its socket. metrics_read_openmetrics() gives OpenMetrics. The caller
  * frees the text. */

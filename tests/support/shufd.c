@@ -5,7 +5,7 @@
 #include "shufd.h"
 
 #include "cmocka_all.h"
-#include "harness.h"
+#include "support/harness.h"
 
 #include <stdio.h>
 #include <string.h>

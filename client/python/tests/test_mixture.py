@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""shufd.local.Mixture: what Python adds to shuf_mixture.h, which tests/test_mixture.c tests place by place."""
+"""shufd.local.Mixture: what Python adds to shuf_mixture.h, which tests/kernels/test_mixture.c tests place by place."""
 
 import fractions
 import pickle

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Clients that do not read their replies. They hold the memory of their results only until another
+ * request needs it. Then the daemon closes their connections. libshuf connects again, and continues
+ * at the first missing value.
+ */
+#include "shuf.h"
+#include "support/bystander.h"
+#include "support/client.h"
+#include "support/cmocka_all.h"
+#include "support/wire.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    CLIENTS = 6,
+    N = 2500000,        /* 10 MiB */
+    LARGE_N = 12 << 20, /* 48 MiB */
+};
+
+static struct harness h;
+
+static int start(void **state)
+{
+    (void)state;
+    wire_start(&h, harness_backend, "host_memory = 64Mi\ndevice_memory = 64Mi\n");
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    return harness_stop(&h) ? 0 : -1;
+}
+
+/* Takes and releases a lease that needs most of the memory. Retries until the daemon has room. */
+static void take_large_lease(void)
+{
+    shuf *handle;
+    shuf_lease *lease = NULL;
+    shuf_status status;
+    const shuf_request p = {.permutation = {.n = LARGE_N, .seed = 7}};
+    assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
+    const shuf_lease_options own = {
+        .transports = strcmp(harness_backend, "cpu") == 0 ? SHUF_MEMFD : SHUF_CUDA_IPC};
+    for (unsigned waited = 0; (status = shuf_lease_take(handle, &p, &own, &lease)) == SHUF_BUSY;)
+        wire_wait(&waited, "room for the large lease");
+    assert_int_equal(status, SHUF_OK);
+    assert_int_equal(shuf_lease_release(handle, &lease), SHUF_OK);
+    shuf_close(handle);
+}
+
+/* Returns the number of bytes until the end of the connection. */
+static uint64_t read_to_end(int fd)
+{
+    static char bytes[1 << 16];
+    uint64_t sum = 0;
+    ssize_t got;
+    while ((got = recv(fd, bytes, sizeof bytes, 0)) > 0)
+        sum += (uint64_t)got;
+    assert_true(got == 0 || errno == ECONNRESET);
+    return sum;
+}
+
+/* All clients stop reading. A bystander is served beside them, and a large lease then cuts most of
+ * them off. `results` is the number of different results: with 1, all clients share it. */
+static void check_clients_are_closed(unsigned results)
+{
+    struct wire *clients[CLIENTS];
+    const uint64_t n = (uint64_t)N * CLIENTS / results;
+    struct wire *bystander = wire_greet(&h);
+    const struct latency idle = bystander_measure("idle", bystander);
+    struct shuf__result_message permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    for (int i = 0; i < CLIENTS; i++) {
+        clients[i] = wire_greet(&h);
+        permute.permutation.seed = 100 + (uint64_t)i % results;
+        wire_send_result(clients[i], &permute);
+        wire_expect(clients[i], SHUF_OK, "");
+    }
+    bystander_expect_near("clients that do not read", bystander, &idle);
+    wire_close(bystander);
+    assert_true(wire_status(&h).memory_used >= CLIENTS * UINT64_C(4) * N);
+    take_large_lease();
+    unsigned closed_count = 0;
+    for (int i = 0; i < CLIENTS; i++) {
+        shutdown(clients[i]->fd, SHUT_WR);
+        closed_count += read_to_end(clients[i]->fd) < 4 * n;
+        wire_close(clients[i]);
+    }
+    assert_in_range(closed_count, 4, CLIENTS);
+}
+
+static void clients_that_do_not_read_are_closed(void **state)
+{
+    (void)state;
+    check_clients_are_closed(CLIENTS);
+}
+
+static void clients_of_one_result_are_closed(void **state)
+{
+    (void)state;
+    check_clients_are_closed(1);
+}
+
+/* A lease would not fit even if the daemon closed the slow connection. So the daemon refuses the
+ * lease, and closes no connection. */
+static void no_client_is_closed_in_vain(void **state)
+{
+    (void)state;
+    struct wire *slow = wire_greet(&h), *w = wire_greet(&h);
+    const Shuf__Transport own = wire_backend_transport(harness_backend);
+    wire_lease(w, 2 * LARGE_N / 3, 1, own); /* 32 MiB */
+    struct shuf__result_message permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    wire_send_result(slow, &permute);
+    const uint64_t bytes = wire_expect(slow, SHUF_OK, "")->payload_bytes;
+    usleep(1500000); /* a client counts as slow after one second */
+    permute = wire_permutation(LARGE_N, own);
+    wire_send_result(w, &permute);
+    wire_expect(w, SHUF_BUSY, "");
+    wire_read_permutation(slow, bytes, N);
+    wire_close(slow);
+    wire_close(w);
+}
+
+struct slow_sink {
+    uint64_t values;
+    uint32_t *to;
+    bool has_taken;
+};
+
+/* Stops reading in the middle, and takes a large lease meanwhile. */
+static bool read_slowly(void *context, const void *bytes, size_t size)
+{
+    struct slow_sink *sink = context;
+    memcpy(sink->to + sink->values, bytes, size);
+    sink->values += size / sizeof(uint32_t);
+    if (!sink->has_taken && sink->values > N / 4)
+        take_large_lease();
+    sink->has_taken = sink->values > N / 4;
+    return true;
+}
+
+static void libshuf_continues_after_close(void **state)
+{
+    (void)state;
+    enum { SLOW_N = 2 * N }; /* 20 MiB, which do not fit beside the large lease */
+    static uint32_t slowly[SLOW_N], whole[SLOW_N];
+    shuf *handle;
+    struct slow_sink sink = {.to = slowly};
+    const shuf_request p = {.permutation = {.n = SLOW_N, .seed = 3}};
+    assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
+    assert_int_equal(shuf_each(handle, &p, read_slowly, &sink, NULL), SHUF_OK);
+    assert_true(sink.has_taken);
+    assert_int_equal(sink.values, SLOW_N);
+    assert_int_equal(shuf_copy(handle, &p, whole, sizeof whole, NULL), SHUF_OK);
+    assert_memory_equal(slowly, whole, sizeof whole);
+    shuf_close(handle);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(clients_that_do_not_read_are_closed, start, stop),
+        cmocka_unit_test_setup_teardown(clients_of_one_result_are_closed, start, stop),
+        cmocka_unit_test_setup_teardown(no_client_is_closed_in_vain, start, stop),
+        cmocka_unit_test_setup_teardown(libshuf_continues_after_close, start, stop),
+    };
+    harness_backend = harness_backend_or_skip(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

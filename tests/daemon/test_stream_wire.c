@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Stream messages without libshuf: their fields, the error of every wrong field, equal requests
+ * that share a result, prefetches, transports, and the list of leases.
+ */
+#include "support/cmocka_all.h"
+#include "support/draws.h"
+#include "support/wire.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N = 5000 };
+
+/* Makes a request for inline values, or for a lease by this transport. */
+static struct shuf__result_message gauss_request(uint64_t count, Shuf__Transport transport)
+{
+    struct shuf__result_message stream = wire_result(SHUF__RESULT__WHAT_STREAM, transport);
+    stream.stream.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS;
+    stream.stream.seed = 7;
+    stream.stream.count = count;
+    stream.stream.std = 1;
+    return stream;
+}
+
+static const Shuf__ResultReply *request_stream(struct wire *w, struct shuf__result_message *stream)
+{
+    wire_send_result(w, stream);
+    const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
+    assert_int_equal(reply->body_case, SHUF__REPLY__BODY_RESULT);
+    assert_int_equal(reply->result->distribution, stream->stream.distribution);
+    assert_int_equal(reply->result->method, stream->stream.method);
+    assert_string_equal(reply->result->algorithm, "");
+    assert_int_equal(reply->result->rows, 1);
+    assert_int_equal(reply->result->count, stream->stream.count);
+    return reply->result;
+}
+
+static struct draw draw_of(const struct shuf__result_message *stream, shuf_dtype dtype, uint64_t i)
+{
+    return (struct draw){.distribution = stream->stream.method == SHUF__METHOD__METHOD_BOX_MULLER
+                                             ? SHUF_DISTRIBUTION_BOX_MULLER
+                                             : (enum shuf__distribution)stream->stream.distribution,
+                         .dtype = dtype,
+                         .seed = stream->stream.seed,
+                         .stream = stream->stream.stream,
+                         .index = stream->stream.offset + i,
+                         .mean = stream->stream.mean,
+                         .std = stream->stream.std,
+                         .bound = stream->stream.bound};
+}
+
+static uint64_t bits_at(const void *values, unsigned width, uint64_t i)
+{
+    uint64_t bits = 0; /* the value has the low bytes: the machine is little-endian */
+    memcpy(&bits, (const char *)values + i * width, width);
+    return bits;
+}
+
+static void check_values(const struct shuf__result_message *stream, shuf_dtype dtype,
+                         const void *values)
+{
+    for (uint64_t i = 0; i < stream->stream.count; i++) {
+        const struct draw draw = draw_of(stream, dtype, i);
+        assert_int_equal(bits_at(values, draw_width(dtype), i), draw_bits(&draw));
+    }
+}
+
+static void request_inline(struct wire *w, struct shuf__result_message *stream, shuf_dtype dtype)
+{
+    const uint64_t bytes = stream->stream.count * draw_width(dtype);
+    const Shuf__ResultReply *reply = request_stream(w, stream);
+    assert_int_equal(reply->bytes, bytes);
+    assert_int_equal(reply->dtype, stream->stream.dtype);
+    assert_int_equal(reply->transport, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    assert_null(reply->sums);
+    const uint64_t first = reply->first[0], last = reply->last[reply->n_last - 1];
+    void *values = malloc(bytes);
+    wire_read_payload(w, values, bytes);
+    check_values(stream, dtype, values);
+    assert_int_equal(first, bits_at(values, draw_width(dtype), 0));
+    assert_int_equal(last, bits_at(values, draw_width(dtype), stream->stream.count - 1));
+    free(values);
+}
+
+static void every_type_matches(void **state)
+{
+    (void)state;
+    struct wire *w = wire_greet(&harness_shared);
+    for (int dtype = 0; dtype < SHUF__DTYPES; dtype++)
+        for (int law = 1; law < SHUF_DISTRIBUTION_COUNT; law++) {
+            struct shuf__result_message stream =
+                gauss_request(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
+            if (!shuf__distribution_is_named(law) ||
+                !shuf__dtype_is_allowed(dtype, (enum shuf__distribution)law))
+                continue;
+            stream.stream.distribution = (Shuf__Distribution)law;
+            draw_parameters((unsigned)law, 2.5, &stream.stream.mean, &stream.stream.std,
+                            &stream.stream.bound);
+            stream.stream.stream = UINT64_MAX;
+            stream.stream.offset = (UINT64_C(1) << 40) + 1037;
+            stream.stream.dtype = (Shuf__Dtype)dtype;
+            request_inline(w, &stream, (shuf_dtype)dtype);
+            stream.stream.method = SHUF__METHOD__METHOD_BOX_MULLER;
+            if (law == SHUF_DISTRIBUTION_GAUSS)
+                request_inline(w, &stream, (shuf_dtype)dtype);
+        }
+    wire_close(w);
+}
+
+/* The connection stays open after each error. */
+static void wrong_streams_are_refused(void **state)
+{
+    (void)state;
+    struct shuf__result_message rows[13];
+    static const char *const words[13] = {
+        "distribution 0: expected",
+        "count 0: expected at least 1",
+        "offset 4611686018427387904",
+        "count 2: expected at most 1",
+        "mean nan: expected",
+        "std 0: expected 2^-100",
+        "std -1: expected 2^-100",
+        "std inf: expected 2^-100",
+        "dtype i64: expected f64, f32, ",
+        "std 1: expected 0 with uniform",
+        "method 2: expected 0 (table) or 1 (box-muller)",
+        "method box-muller: expected none with uniform",
+        "bound 5: expected 0 with gauss",
+    };
+    struct wire *w = wire_greet(&harness_shared);
+    for (int i = 0; i < 13; i++)
+        rows[i] = gauss_request(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    rows[0].stream.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_NONE;
+    rows[1].stream.count = 0;
+    rows[2].stream.offset = UINT64_C(1) << 62;
+    rows[3].stream.offset = (UINT64_C(1) << 62) - 1;
+    rows[3].stream.count = 2;
+    rows[4].stream.mean = (double)NAN;
+    rows[5].stream.std = 0;
+    rows[6].stream.std = -1;
+    rows[7].stream.std = (double)INFINITY;
+    rows[8].stream.dtype = SHUF__DTYPE__DTYPE_I64;
+    rows[9].stream.distribution = rows[11].stream.distribution =
+        SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM;
+    rows[10].stream.method = (Shuf__Method)2;
+    rows[11].stream.method = SHUF__METHOD__METHOD_BOX_MULLER;
+    rows[12].stream.bound = 5;
+    for (int i = 0; i < 13; i++) {
+        wire_send_result(w, &rows[i]);
+        wire_expect(w, SHUF_INVALID, words[i]);
+    }
+    struct shuf__result_message large =
+        gauss_request(UINT64_C(1) << 45, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    wire_send_result(w, &large);
+    wire_expect(w, SHUF_NO_MEMORY, "");
+    wire_check_alive(w);
+    wire_close(w);
+}
+
+/* Two requests may describe the same stream in different ways. They share a result. Requests that
+ * differ in another parameter do not. */
+static void equal_streams_share_a_result(void **state)
+{
+    (void)state;
+    const Shuf__Transport own = wire_backend_transport(harness_backend);
+    struct wire *w = wire_greet(&harness_shared);
+    struct shuf__result_message stream = gauss_request(N, own);
+    stream.stream.seed = 1001;
+    const Shuf__ResultReply *reply = request_stream(w, &stream);
+    const uint64_t block = reply->block;
+    assert_false(reply->shared);
+    stream.stream.dtype = SHUF__DTYPE__DTYPE_F64; /* the default type, named explicitly */
+    stream.stream.mean = -0.0;
+    reply = request_stream(w, &stream);
+    assert_true(reply->shared && reply->block == block);
+    struct shuf__result_message others[9];
+    for (int i = 0; i < 9; i++)
+        others[i] = stream;
+    others[0].stream.seed++;
+    others[1].stream.stream++;
+    others[2].stream.offset++;
+    others[3].stream.count--;
+    others[4].stream.mean = 0x1p-100;
+    others[5].stream.std = 1 + 0x1p-52;
+    others[6].stream.dtype = SHUF__DTYPE__DTYPE_F32;
+    others[7].stream.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM;
+    others[7].stream.mean = others[7].stream.std = 0;
+    others[8].stream.method = SHUF__METHOD__METHOD_BOX_MULLER;
+    for (int i = 0; i < 9; i++) {
+        reply = request_stream(w, &others[i]);
+        assert_true(!reply->shared && reply->block != block);
+    }
+    others[7].stream.dtype = SHUF__DTYPE__DTYPE_U64; /* another type of the same width */
+    assert_false(request_stream(w, &others[7])->shared);
+    others[7].stream.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_INTEGERS;
+    for (int i = 0; i < 2; i++) {
+        others[7].stream.bound = UINT64_MAX - (uint64_t)i;
+        assert_false(request_stream(w, &others[7])->shared);
+    }
+    wire_send_release_all(w);
+    wire_expect(w, SHUF_OK, "");
+    wire_close(w);
+}
+
+static double plain_sum(const struct shuf__result_message *stream, const Shuf__Sums *sums,
+                        int power)
+{
+    double sum = 0;
+    for (uint64_t i = 0; i < stream->stream.count; i++) {
+        const struct draw draw = draw_of(stream, SHUF_F64, i);
+        const double x = draw_value(SHUF_F64, draw_bits(&draw));
+        sum += pow((x - sums->centre) * sums->scale, power);
+    }
+    return sum;
+}
+
+static void check_sums(const struct shuf__result_message *stream, const Shuf__ResultReply *reply)
+{
+    const Shuf__Sums *s = reply->sums;
+    assert_non_null(s);
+    const double got[] = {s->z1, s->z2, s->z3, s->z4};
+    for (int power = 1; power <= 4; power++) {
+        const double expected = plain_sum(stream, s, power);
+        assert_true(fabs(got[power - 1] - expected) < 1e-6);
+    }
+    assert_true(s->least < s->centre && s->centre < s->largest);
+    assert_true(reply->n_first == 4 && reply->n_last == 4);
+}
+
+/* The sums use the centre and the scale of the distribution. The daemon also computes them for a
+ * cached result. */
+static void sums_are_sent_on_request(void **state)
+{
+    (void)state;
+    struct wire *w = wire_greet(&harness_shared);
+    struct shuf__result_message stream = gauss_request(N, wire_backend_transport(harness_backend));
+    stream.stream.seed = 2001;
+    stream.stream.mean = -3;
+    stream.stream.std = 0.25;
+    const Shuf__ResultReply *reply = request_stream(w, &stream);
+    assert_null(reply->sums);
+    assert_int_equal(reply->n_first, 0);
+    stream.delivery.sums = true;
+    reply = request_stream(w, &stream);
+    check_sums(&stream, reply);
+    assert_true(reply->shared && reply->fingerprint == 0);
+    assert_true(reply->sums->centre == -3 && reply->sums->scale == 4);
+    stream.delivery.n_accept = 0;
+    stream.stream.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM;
+    stream.stream.mean = stream.stream.std = 0;
+    stream.delivery.fingerprint = true;
+    reply = request_stream(w, &stream);
+    check_sums(&stream, reply);
+    assert_true(reply->fingerprint != 0 && reply->transport == SHUF__TRANSPORT__TRANSPORT_NONE);
+    assert_true(fabs(reply->sums->centre - 0.5) < 1e-15 &&
+                fabs(reply->sums->scale - sqrt(12)) < 1e-14);
+    wire_send_release_all(w);
+    wire_expect(w, SHUF_OK, "");
+    wire_close(w);
+}
+
+static void prefetched_stream_is_leased(void **state)
+{
+    (void)state;
+    struct wire *w = wire_greet(&harness_shared);
+    struct shuf__result_message stream = gauss_request(N, wire_backend_transport(harness_backend));
+    stream.stream.seed = 3001;
+    stream.delivery.prefetch = true;
+    const Shuf__ResultReply *reply = request_stream(w, &stream);
+    assert_int_equal(reply->transport, SHUF__TRANSPORT__TRANSPORT_NONE);
+    assert_true(reply->lease != 0 && reply->block == 0);
+    stream.delivery.prefetch = false;
+    reply = request_stream(w, &stream);
+    assert_true(reply->shared && reply->lease != 0);
+    wire_release(w, reply->lease, 0);
+    wire_close(w);
+}
+
+/* Takes leases of a stream and of a permutation, and exchanges them in one round trip. */
+static void stream_leases_are_listed_and_exchanged(void **state)
+{
+    (void)state;
+    const Shuf__Transport own = wire_backend_transport(harness_backend);
+    struct wire *w = wire_greet(&harness_shared);
+    Shuf__Leases leases = SHUF__LEASES__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    const Shuf__ResultReply *reply = wire_lease(w, 1000, 5, own);
+    uint64_t first = reply->lease;
+    struct shuf__result_message stream = gauss_request(N, own);
+    Shuf__Release release = SHUF__RELEASE__INIT;
+    release.lease = &first;
+    release.n_lease = 1;
+    stream.stream.stream = 77;
+    stream.stream.offset = 88;
+    stream.stream.mean = 0.1;
+    stream.stream.std = 0.3;
+    stream.stream.dtype = SHUF__DTYPE__DTYPE_BF16;
+    stream.stream.method = SHUF__METHOD__METHOD_BOX_MULLER;
+    stream.delivery.give_back = &release;
+    request_stream(w, &stream);
+    request.body_case = SHUF__REQUEST__BODY_LEASES;
+    request.leases = &leases;
+    wire_send(w, &request);
+    const Shuf__LeasesReply *page = wire_expect(w, SHUF_OK, "")->leases;
+    assert_int_equal(page->n_lease, 1);
+    const Shuf__LeaseEntry *entry = page->lease[0];
+    assert_true(entry->rows == 1 && entry->count == N);
+    assert_int_equal(entry->request->what_case, SHUF__RESULT__WHAT_STREAM);
+    const Shuf__Stream *asked = entry->request->stream;
+    assert_int_equal(asked->distribution, SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS);
+    assert_int_equal(asked->method, SHUF__METHOD__METHOD_BOX_MULLER);
+    assert_true(asked->seed == 7 && asked->stream == 77 && asked->offset == 88);
+    assert_int_equal(asked->count, N);
+    assert_int_equal(asked->dtype, SHUF__DTYPE__DTYPE_BF16);
+    assert_true(asked->mean == 0.1 && asked->std == 0.3);
+    wire_send_result(w, &stream); /* the request releases a lease that has ended */
+    wire_expect(w, SHUF_INVALID, "expected one that this connection holds");
+    wire_send_release_all(w);
+    wire_expect(w, SHUF_OK, "");
+    wire_close(w);
+}
+
+static void streams_are_counted(void **state)
+{
+    (void)state;
+    struct wire *w = wire_greet(&harness_shared);
+    const Shuf__StatusReply before = wire_status(&harness_shared);
+    struct shuf__result_message stream = gauss_request(N, SHUF__TRANSPORT__TRANSPORT_NONE);
+    stream.stream.seed = 4001;
+    request_stream(w, &stream);
+    request_stream(w, &stream);
+    const Shuf__StatusReply after = wire_status(&harness_shared);
+    assert_int_equal(after.served, before.served + 2);
+    assert_int_equal(after.computed, before.computed + 1);
+    assert_int_equal(after.hits, before.hits + 1);
+    wire_close(w);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_type_matches),
+        cmocka_unit_test(wrong_streams_are_refused),
+        cmocka_unit_test(equal_streams_share_a_result),
+        cmocka_unit_test(sums_are_sent_on_request),
+        cmocka_unit_test(prefetched_stream_is_leased),
+        cmocka_unit_test(stream_leases_are_listed_and_exchanged),
+        cmocka_unit_test(streams_are_counted),
+    };
+    harness_backend = harness_backend_or_skip(argc, argv);
+    return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
+}
