@@ -47,18 +47,6 @@ shuf_status shuf__chunks_make(struct shuf__chunks *c, const struct shuf__simd_op
                               struct shuf__error *error);
 void shuf__chunks_free(struct shuf__chunks *c);
 
-/* The window of a slot: its slots and its positions. */
-struct shuf__chunks_window {
-    uint64_t number, first, count;
-    uint32_t slot, slots;
-};
-
-struct shuf__chunks_window shuf__chunks_window(const struct shuf__chunks *c, uint32_t slot);
-
-/* The slot of a position below n, if it is one of `slots` slots from `slot` on. */
-uint32_t shuf__chunks_slot(const struct shuf__chunks *c, uint32_t slot, uint32_t slots,
-                           uint64_t position);
-
 /* Replaces positions below n by their records, or records by their positions. */
 shuf_status shuf__chunks_look_up(const struct shuf__chunks *c, int threads,
                                  const struct shuf__computation *computation, bool inverse,

@@ -110,25 +110,16 @@ struct shuf__places {
     uint64_t *epoch, *record;
 };
 
-/* What a thread keeps of the epochs that it reads. Not thread-safe. */
-struct shuf__mixture_reader;
-
-struct shuf__mixture_reader *shuf__mixture_reader_new(const struct shuf__mixture *m);
-void shuf__mixture_reader_free(struct shuf__mixture_reader *reader);
-
-/* Writes the places at first, first + stride, ..., which are below the length. Fails without memory
- * for the windows of a source. */
-bool shuf__mixture_read(struct shuf__mixture_reader *reader, uint64_t first, uint64_t count,
-                        uint64_t stride, const struct shuf__places *out);
-
-/* Readers that no call uses. Thread-safe, also in a child of fork(). */
+/* What threads keep of the epochs that they have read, while no call uses it. Thread-safe, also in
+ * a child of fork(). */
 struct shuf__mixture_readers;
 
 struct shuf__mixture_readers *shuf__mixture_readers_new(void);
 void shuf__mixture_readers_free(struct shuf__mixture_readers *readers);
 
-/* As shuf__mixture_read(), by a team of threads. `computation` has only the caller's question
- * whether it is cancelled; then this fails with SHUF_CANCELLED. */
+/* Writes the places at first, first + stride, ..., which are below the length, by a team of
+ * threads. `computation` has only the caller's question whether it is cancelled; then this fails
+ * with SHUF_CANCELLED. Fails with SHUF_NO_MEMORY without memory for the windows of a source. */
 shuf_status shuf__mixture_fill(const struct shuf__mixture *m, struct shuf__mixture_readers *readers,
                                int threads, const struct shuf__computation *computation,
                                uint64_t first, uint64_t count, uint64_t stride,

@@ -107,7 +107,7 @@ struct shuf__simd_ops {
     void (*records_wide)(const struct shuf__window_map *map, const uint64_t *moves,
                          const uint64_t *in, uint64_t *out, size_t count);
 
-    /* The same for unequal chunks (ops_chunks.c). */
+    /* The same for unequal chunks (ops_windowed.c). */
     void (*search_narrow)(const struct shuf__chunk_map *map, const uint32_t *in, uint32_t *out,
                           size_t count);
     void (*search_widened)(const struct shuf__chunk_map *map, const uint32_t *in, uint64_t *out,
