@@ -62,10 +62,12 @@ static void resume(struct shuf__engine *engine, struct shuf__engine_job *job)
     engine->holder.running = job;
 }
 
-/* Finishes a job that no lane has. As for all jobs, the loop calls its `done` later. */
+/* Finishes a job that no lane has. As for all jobs, the loop calls its `done` later. Its user may
+ * be forgotten before. */
 static void finish_on_loop(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
     engine->queued--;
+    job->user = NULL;
     shuf__job_queue_push(&engine->finished_on_loop, job);
     if (!engine->calling_done)
         uv_async_send(&engine->wake);

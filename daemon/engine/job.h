@@ -61,8 +61,8 @@ struct shuf__engine_job {
     struct shuf__lanes *lanes;
     struct shuf__lane *lane;       /* the lane that runs it, or has run it */
     struct shuf__backend *backend; /* for `run`; NULL: the backend of the lane */
-    struct shuf__turn_user *user;
-    unsigned pausing; /* threads that wait for the end of the pause */
+    struct shuf__turn_user *user;  /* while the job waits, or a lane has it */
+    unsigned pausing;              /* threads that wait for the end of the pause */
     uint64_t pause_begin_ns;
     struct shuf__engine_job *next;
 };

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The summary of a stream in one pass that stores no values. Each thread adds the terms of the
+ * fingerprint (shuf/fingerprint.h), and the powers of its values, in registers. Each thread block
+ * adds up its threads and writes the powers to a place of its own. The host adds these in order, so
+ * the same request on the same GPU gives the same bits.
+ */
+#ifndef SHUF__CUDA_STREAM_SUM_CUH
+#define SHUF__CUDA_STREAM_SUM_CUH
+
+#include "shuf/fingerprint.h"
+#include "stream.cuh"
+
+#include <cub/block/block_reduce.cuh>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+namespace shuf
+{
+
+/* The bits of a value, the number to compare, and the number to sum up. */
+inline __device__ uint64_t bits_of(uint32_t x) { return x; }
+inline __device__ uint64_t bits_of(uint64_t x) { return x; }
+inline __device__ uint64_t bits_of(float x) { return __float_as_uint(x); }
+inline __device__ uint64_t bits_of(double x) { return static_cast<uint64_t>(__double_as_longlong(x)); }
+inline __device__ uint64_t bits_of(__half x) { return __half_as_ushort(x); }
+inline __device__ uint64_t bits_of(__nv_bfloat16 x) { return __bfloat16_as_ushort(x); }
+
+template <typename Out> __device__ __forceinline__ Out ordered(Out x) { return x; }
+inline __device__ float ordered(__half x) { return __half2float(x); }
+inline __device__ float ordered(__nv_bfloat16 x) { return __bfloat162float(x); }
+
+inline __device__ uint32_t smaller(uint32_t a, uint32_t b) { return min(a, b); }
+inline __device__ uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
+inline __device__ float smaller(float a, float b) { return fminf(a, b); }
+inline __device__ double smaller(double a, double b) { return fmin(a, b); }
+inline __device__ uint32_t larger(uint32_t a, uint32_t b) { return max(a, b); }
+inline __device__ uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
+inline __device__ float larger(float a, float b) { return fmaxf(a, b); }
+inline __device__ double larger(double a, double b) { return fmax(a, b); }
+
+/* What a thread adds up. `i` is the number of a value in the request. */
+template <typename Out> class Sums
+{
+    using Ordered = decltype(ordered(Out{}));
+
+    uint64_t place; /* of the term of value 0 */
+    double centre, scale;
+    unsigned long long fingerprint = 0;
+    double power[4] = {0, 0, 0, 0};
+    Ordered least, largest;
+
+  public:
+    explicit __device__ __forceinline__ Sums(const Summary &to)
+        : place((to.index + 1) * SHUF_FINGERPRINT_STEP), centre(to.centre), scale(to.scale),
+          least(cuda::std::numeric_limits<Ordered>::max()),
+          largest(cuda::std::numeric_limits<Ordered>::lowest())
+    {
+    }
+
+    __device__ __forceinline__ void add(uint64_t i, Out value)
+    {
+        const Ordered x = ordered(value);
+        const double z = (static_cast<double>(x) - centre) * scale, square = z * z;
+        fingerprint += shuf_fingerprint_mix(place + i * SHUF_FINGERPRINT_STEP + bits_of(value));
+        power[0] += z;
+        power[1] += square;
+        power[2] += square * z;
+        power[3] += square * square;
+        least = smaller(least, x);
+        largest = larger(largest, x);
+    }
+
+    /* Adds up the threads of the block, all of which call it. */
+    template <int Threads>
+    __device__ __forceinline__ void finish(const Summary &to, unsigned part) const
+    {
+        struct All {
+            unsigned long long fingerprint;
+            shuf__sums sums;
+        };
+        const auto add_all = [](const All &a, const All &b) {
+            return All{a.fingerprint + b.fingerprint, sum_of(a.sums, b.sums)};
+        };
+        using Reduce = cub::BlockReduce<All, Threads>;
+        __shared__ typename Reduce::TempStorage storage;
+        const All all = Reduce(storage).Reduce(
+            All{fingerprint,
+                {{power[0], power[1], power[2], power[3]},
+                 static_cast<double>(least),
+                 static_cast<double>(largest)}},
+            add_all);
+        if (threadIdx.x == 0) {
+            to.parts[part] = all.sums;
+            atomicAdd(to.fingerprint, all.fingerprint);
+        }
+    }
+};
+
+} // namespace shuf
+
+#endif
