@@ -55,7 +55,8 @@ class Generator:
     stream  0 to 2^64 - 1; the streams of a seed are independent
 
     The place is a number of draws, as in shufd.Stream: Generator(7).normal_(x) gives the numbers of normal_(x, seed=7), and
-    of shufd.normal(..., generator=shufd.Stream(7)). A call that fails does not move it. Threads may share a generator;
+    of shufd.normal(..., generator=shufd.Stream(7)). A call that fails leaves the contents of the tensor undefined. It does not
+    move the place, except if a signal handler raises after the numbers were written. Threads may share a generator;
     their calls take turns. It can be copied and pickled: a copy gives the same numbers again, so the workers of a DataLoader
     each need their own, from spawn(), and new ones in each epoch. torch.utils.checkpoint calls a function twice, and a
     generator gives it other numbers the second time, so gradients are wrong: draw outside. torch.compile ends a graph at each
