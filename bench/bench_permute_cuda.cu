@@ -94,11 +94,11 @@ struct Bench {
         shuf__error error;
         double ns[samples];
         for (int i = -1; i < samples; i++) {
-            uint64_t took, fingerprint;
-            if (backend->ops->pass(backend, &computation, 0, &fingerprint, &took, &error))
+            shuf__pass pass{};
+            if (backend->ops->pass(backend, &computation, &pass, &error))
                 die(error.text);
             if (i >= 0)
-                ns[i] = static_cast<double>(took);
+                ns[i] = static_cast<double>(pass.device_ns);
         }
         report_add(out, label, n, n, "values", 0, ns, samples);
     }

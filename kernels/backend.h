@@ -96,6 +96,16 @@ struct shuf__sums {
     double least, largest; /* the least and the largest x */
 };
 
+/* What a pass over values that stores none of them is asked for, and what it finds. */
+struct shuf__pass {
+    uint64_t index;       /* of the first value in the result */
+    bool moments;         /* sums too; only of a stream */
+    double centre, scale; /* of the sums */
+    uint64_t fingerprint;
+    struct shuf__sums sums; /* if requested */
+    uint64_t device_ns;     /* the time, measured by the device */
+};
+
 /* Whether another process has a block open or mapped. */
 enum shuf__mapped { SHUF__UNMAPPED, SHUF__MAPPED, SHUF__MAPPED_UNKNOWN };
 
@@ -188,12 +198,10 @@ struct shuf__backend_ops {
                                uint64_t *fingerprint, struct shuf__error *error);
     /* Whether `pass` can do the request. On any thread, at any time. NULL: it can do none. */
     bool (*passes)(const struct shuf__request *request);
-    /* The fingerprint of the values in one pass that stores nothing. `index` is the index of the
-     * first value in the result. *device_ns is the time, measured by the device. A GPU checks for
-     * cancellation only before it begins, so the caller asks for parts. */
+    /* Summarizes the values in one pass that stores nothing. A GPU checks for cancellation only
+     * before it begins, so the caller asks for parts. */
     shuf_status (*pass)(struct shuf__backend *backend, const struct shuf__computation *computation,
-                        uint64_t index, uint64_t *fingerprint, uint64_t *device_ns,
-                        struct shuf__error *error);
+                        struct shuf__pass *pass, struct shuf__error *error);
     /* The sums over the first `values` values of the block; values >= 1. */
     shuf_status (*sums)(struct shuf__backend *backend, const struct shuf__block *block,
                         shuf_dtype dtype, uint64_t values, double centre, double scale,

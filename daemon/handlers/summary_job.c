@@ -4,8 +4,8 @@
  * without random access finds the beginning of a part in the rank index. The computation of the
  * earlier parts has filled this index.
  *
- * If the backend can make the fingerprint in a pass that stores nothing, only the first and the
- * last values of the result are stored, for the samples.
+ * If the backend can summarize in a pass that stores nothing, only the first and the last values of
+ * the result are stored, for the samples.
  */
 #include "summary_job.h"
 
@@ -50,15 +50,16 @@ static struct summary_job *summary_job_of(struct shuf__engine_job *engine_job)
 
 static bool can_pass(const struct shuf__result_request *r, const struct shuf__backend *backend)
 {
-    return backend->ops->passes && !r->waiter.options.sums && backend->ops->passes(&r->key.request);
+    return backend->ops->passes && backend->ops->passes(&r->key.request);
 }
 
-static struct shuf__workspace needs_of(const struct shuf__backend *backend)
+static struct shuf__workspace needs_of(const struct shuf__backend *backend, bool passes)
 {
-    const bool host = shuf__memory_is_host(backend->ops->own);
+    const bool host = passes || shuf__memory_is_host(backend->ops->own);
+    const uint64_t part = host ? PART_HOST : PART_DEVICE;
     return (struct shuf__workspace){
         .kind = host ? SHUF__MEMORY_PRIVATE : SHUF__MEMORY_CUDA_PRIVATE,
-        .best = host ? PART_HOST : PART_DEVICE,
+        .best = passes ? PART_LEAST : part,
         .least = PART_LEAST,
     };
 }
@@ -84,9 +85,9 @@ bool shuf__summary_job_applies(const struct shuf__result_request *r)
     const struct shuf__backend *backend = shuf__engine_backend(r->engine);
     return r->transport == SHUF__TRANSPORT__TRANSPORT_NONE && !r->prefetch &&
            (r->waiter.options.fingerprint || r->waiter.options.sums) &&
-           (can_pass(r, backend)
-                ? r->shape.bytes > PART_LEAST
-                : r->shape.bytes > needs_of(backend).best && can_begin_anywhere(request, backend));
+           (can_pass(r, backend) ? r->shape.bytes > PART_LEAST
+                                 : r->shape.bytes > needs_of(backend, false).best &&
+                                       can_begin_anywhere(request, backend));
 }
 
 /* ---- parts, on a lane's thread ---- */
@@ -216,53 +217,67 @@ static shuf_status summarize_part(struct summary_job *s, struct shuf__backend *b
 
 /* ---- passes that store nothing, likewise ---- */
 
-/* Looks up the first and the last values. Such a result has more values than both. */
-static shuf_status look_up_samples(struct summary_job *s, struct shuf__backend *backend,
-                                   const struct shuf__permutation *p)
+/* Computes SHUF__SAMPLES values from number `first` on. They may be in two parts. */
+static shuf_status read_samples(struct summary_job *s, struct shuf__backend *backend,
+                                uint64_t first, uint64_t values[SHUF__SAMPLES])
 {
-    const struct shuf__slice slice = shuf__slice_make(p);
-    uint64_t at[2 * SHUF__SAMPLES];
-    struct shuf__computation computation = {.request.kind = SHUF__LOOK_UP};
-    struct shuf__permutation *whole = &computation.request.look_up.permutation;
-    *whole = *p;
-    whole->offset = 0, whole->stride = 1, whole->count = p->n;
-    for (unsigned i = 0; i < SHUF__SAMPLES; i++) {
-        at[i] = shuf__slice_position(&slice, i);
-        at[SHUF__SAMPLES + i] = shuf__slice_position(&slice, s->values - SHUF__SAMPLES + i);
+    struct shuf__block *block = &s->workspace.allocation->block;
+    for (uint64_t done = 0, part; done < SHUF__SAMPLES; done += part) {
+        struct shuf__computation computation = {.request = s->request.key.request};
+        part = take_part(&computation.request, first + done, SHUF__SAMPLES - done);
+        if (compute_part(s, backend, block, &computation) ||
+            shuf__summary_read(backend, block, computation.request.dtype, 0, part, values + done,
+                               &s->job.error))
+            return s->job.error.status;
     }
-    if (backend->ops->look_up(backend, &computation, at, 2 * SHUF__SAMPLES, &s->job.error))
-        return s->job.error.status;
-    s->summary.n_first = s->summary.n_last = SHUF__SAMPLES;
-    memcpy(s->summary.first, at, sizeof s->summary.first);
-    memcpy(s->summary.last, at + SHUF__SAMPLES, sizeof s->summary.last);
     return SHUF_OK;
+}
+
+static void add_pass(struct summary_job *s, const struct shuf__pass *pass, uint64_t count)
+{
+    struct shuf__summary *summary = &s->summary;
+    summary->fingerprint += pass->fingerprint;
+    summary->device_ns += pass->device_ns;
+    if (s->done == 0)
+        summary->sums = pass->sums;
+    else
+        shuf__sums_add(&summary->sums, &pass->sums);
+    s->done += count;
 }
 
 static shuf_status pass_part(struct summary_job *s, struct shuf__backend *backend,
                              const struct shuf__request *whole)
 {
-    uint64_t sum, device_ns = 0;
     struct shuf__computation computation = {
         .request = *whole,
         .cancelled = shuf__engine_job_is_cancelled,
         .cancel_context = &s->job.engine_job,
     };
-    const uint64_t index = s->request.waiter.options.fingerprint_index + s->done;
     const uint64_t count = take_part(&computation.request, s->done, PASS_VALUES);
-    if (backend->ops->pass(backend, &computation, index, &sum, &device_ns, &s->job.error))
+    const struct shuf__measure measure = shuf__measure_of(whole);
+    struct shuf__pass pass = {
+        .index = s->request.waiter.options.fingerprint_index + s->done,
+        .moments = s->request.waiter.options.sums,
+        .centre = measure.centre,
+        .scale = measure.scale,
+    };
+    if (backend->ops->pass(backend, &computation, &pass, &s->job.error))
         return s->job.error.status;
-    s->summary.fingerprint += sum;
-    s->summary.device_ns += device_ns;
-    s->done += count;
+    add_pass(s, &pass, count);
     return SHUF_OK;
 }
 
 static void run_passes(struct summary_job *s, struct shuf__backend *backend)
 {
     struct shuf__request request = s->request.key.request;
-    if (shuf__keyring_reveal(s->cache->keyring, &request, &s->job.error))
+    struct shuf__summary *summary = &s->summary;
+    /* The result has more values than both samples. */
+    if (read_samples(s, backend, 0, summary->first) ||
+        read_samples(s, backend, s->values - SHUF__SAMPLES, summary->last) ||
+        shuf__keyring_reveal(s->cache->keyring, &request, &s->job.error))
         return;
-    shuf_status status = look_up_samples(s, backend, &request.permutation);
+    summary->n_first = summary->n_last = SHUF__SAMPLES;
+    shuf_status status = SHUF_OK;
     while (status == SHUF_OK && s->done < s->values)
         status = pass_part(s, backend, &request);
     shuf__keyring_conceal(&request);
@@ -273,16 +288,16 @@ static void run_passes(struct summary_job *s, struct shuf__backend *backend)
 static void run_summary(struct shuf__engine_job *engine_job, struct shuf__backend *backend)
 {
     struct summary_job *s = summary_job_of(engine_job);
-    if (s->passes) {
-        run_passes(s, backend);
-        return;
-    }
-    const struct shuf__workspace needs = needs_of(backend);
+    const struct shuf__workspace needs = needs_of(backend, s->passes);
     const struct shuf__block *block;
     struct shuf__rank_index *ranks = NULL;
     if (shuf__workspace_open(&s->workspace, &needs, backend, &block, &s->job.error) ||
         (s->rank_index && !(ranks = shuf__rank_entry_open(s->rank_index, backend, &s->job.error))))
         return;
+    if (s->passes) {
+        run_passes(s, backend);
+        return;
+    }
     while (s->done < s->values)
         if (summarize_part(s, backend, &s->workspace.allocation->block, ranks))
             return;
@@ -294,7 +309,7 @@ static shuf_status acquire(struct summary_job *s)
 {
     const struct shuf__job_memory memory = {
         .result = {.uid = s->request.key.uid},
-        .workspace = needs_of(shuf__engine_backend(s->request.engine)),
+        .workspace = needs_of(shuf__engine_backend(s->request.engine), s->passes),
     };
     if (needs_rank_index(&s->request.key.request) && !s->rank_index &&
         !(s->rank_index = shuf__rank_entry_acquire(s->cache, s->request.engine, s->request.key.uid,
@@ -306,7 +321,7 @@ static shuf_status acquire(struct summary_job *s)
 static enum shuf__begin begin_summary(struct shuf__engine_job *engine_job)
 {
     struct summary_job *s = summary_job_of(engine_job);
-    if (!s->passes && acquire(s))
+    if (acquire(s))
         return shuf__pool_fail_begin(&s->job.error);
     s->job.error.status = SHUF_OK; /* an earlier begin may have failed */
     return SHUF__BEGIN_DONE;

@@ -187,15 +187,16 @@ static bool cpu_passes(const struct shuf__request *request)
 }
 
 static shuf_status cpu_pass(struct shuf__backend *backend,
-                            const struct shuf__computation *computation, uint64_t index,
-                            uint64_t *fingerprint, uint64_t *device_ns, struct shuf__error *error)
+                            const struct shuf__computation *computation, struct shuf__pass *pass,
+                            struct shuf__error *error)
 {
     const struct cpu *cpu = cpu_of(backend);
     const uint64_t start = now_ns();
-    if (!shuf__host_permute_sum(cpu->simd, cpu->threads, computation, index, fingerprint))
+    if (!shuf__host_permute_sum(cpu->simd, cpu->threads, computation, pass->index,
+                                &pass->fingerprint))
         return shuf__fail(error, SHUF_CANCELLED, "%s: cancelled",
                           shuf__request_name(&computation->request));
-    *device_ns = now_ns() - start;
+    pass->device_ns = now_ns() - start;
     return SHUF_OK;
 }
 

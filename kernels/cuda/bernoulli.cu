@@ -77,15 +77,15 @@ struct U64 {
 
 } // namespace
 
-cudaError_t bernoulli_async(const shuf__stream &s, shuf_dtype dtype, int /* sm_count */, void *out,
-                            const Signal *signal, cudaStream_t stream)
+cudaError_t bernoulli_async(const shuf__stream &s, shuf_dtype dtype, int sm_count, const Target &to,
+                            cudaStream_t stream)
 {
     const Bernoulli b(shuf_bernoulli_make_keyed(shuf__stream_key(&s), s.stream, s.mean));
     switch (dtype) {
     case SHUF_U32:
-        return draws::start<U32>(b, s, out, signal, stream);
+        return draws::start<U32>(b, s, sm_count, to, stream);
     case SHUF_U64:
-        return draws::start<U64>(b, s, out, signal, stream);
+        return draws::start<U64>(b, s, sm_count, to, stream);
     default:
         return cudaErrorInvalidValue;
     }

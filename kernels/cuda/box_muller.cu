@@ -116,19 +116,19 @@ using Bf16 = Halves<OfBf16>;
 
 } // namespace
 
-cudaError_t box_muller_async(const shuf__stream &s, shuf_dtype dtype, int /* sm_count */, void *out,
-                             const Signal *signal, cudaStream_t stream)
+cudaError_t box_muller_async(const shuf__stream &s, shuf_dtype dtype, int sm_count,
+                             const Target &to, cudaStream_t stream)
 {
     const BoxMuller b(shuf_box_muller_make_keyed(shuf__stream_key(&s), s.stream, s.mean, s.std));
     switch (dtype) {
     case SHUF_F64:
-        return draws::start<F64>(b, s, out, signal, stream);
+        return draws::start<F64>(b, s, sm_count, to, stream);
     case SHUF_F32:
-        return draws::start<F32>(b, s, out, signal, stream);
+        return draws::start<F32>(b, s, sm_count, to, stream);
     case SHUF_F16:
-        return draws::start<F16>(b, s, out, signal, stream);
+        return draws::start<F16>(b, s, sm_count, to, stream);
     case SHUF_BF16:
-        return draws::start<Bf16>(b, s, out, signal, stream);
+        return draws::start<Bf16>(b, s, sm_count, to, stream);
     default:
         return cudaErrorInvalidValue;
     }

@@ -187,15 +187,40 @@ shuf_status cuda_fingerprint(shuf__backend *backend, const shuf__block *block, u
 
 bool cuda_passes(const shuf__request *request)
 {
-    return request->kind == SHUF__PERMUTATION && primefold_sums(request->permutation);
+    return request->kind == SHUF__STREAM ||
+           (request->kind == SHUF__PERMUTATION && primefold_sums(request->permutation));
 }
 
-shuf_status cuda_pass(shuf__backend *backend, const shuf__computation *computation, uint64_t index,
-                      uint64_t *fingerprint, uint64_t *device_ns, shuf__error *error)
+/* Queues a pass, and the copy of its sums to the pinned memory. */
+cudaError_t pass_async(Cuda *cuda, const shuf__request &request, Summary *summary)
+{
+    if (request.kind == SHUF__PERMUTATION)
+        return primefold_sum_async(request.permutation, summary->index, cuda->sum, cuda->stream);
+    const cudaError_t e = cudaMemsetAsync(cuda->sum, 0, sizeof *cuda->sum, cuda->stream);
+    return e == cudaSuccess ? stream_async(request.stream, request.dtype, cuda->sm_count,
+                                           {nullptr, nullptr, summary}, cuda->stream)
+                            : e;
+}
+
+/* The sums that thread blocks have made, in order. */
+shuf__sums add_parts(const shuf__sums *parts, int count)
+{
+    shuf__sums sums = parts[0];
+    for (int i = 1; i < count; i++)
+        shuf__sums_add(&sums, &parts[i]);
+    return sums;
+}
+
+shuf_status cuda_pass(shuf__backend *backend, const shuf__computation *computation,
+                      shuf__pass *pass, shuf__error *error)
 {
     const shuf__request *request = &computation->request;
     Cuda *cuda = cuda_of(backend);
-    auto *host = reinterpret_cast<unsigned long long *>(cuda->bounce.pieces);
+    auto *parts = reinterpret_cast<shuf__sums *>(cuda->bounce.pieces);
+    auto *host = reinterpret_cast<unsigned long long *>(parts + sums_parts);
+    static_assert((sums_parts + 1) * sizeof *parts <= bounce_piece, "the sums fit one piece");
+    Summary summary = {
+        pass->moments, pass->index, pass->centre, pass->scale, cuda->sum, cuda->sums, 0};
     cudaError_t e = cudaSuccess;
     float ms = 0;
     if (computation->cancelled && computation->cancelled(computation->cancel_context))
@@ -203,17 +228,24 @@ shuf_status cuda_pass(shuf__backend *backend, const shuf__computation *computati
     choose_stream(cuda, request);
     SHUF__STEP(e, "choosing the device", use_device(cuda));
     SHUF__STEP(e, "recording an event", cudaEventRecord(cuda->start, cuda->stream));
-    SHUF__STEP(e, "launching the kernels",
-               primefold_sum_async(request->permutation, index, cuda->sum, cuda->stream));
+    SHUF__STEP(e, "launching the kernels", pass_async(cuda, *request, &summary));
     SHUF__STEP(e, "recording an event", cudaEventRecord(cuda->stop, cuda->stream));
     SHUF__STEP(
         e, "copying the fingerprint",
         cudaMemcpyAsync(host, cuda->sum, sizeof *host, cudaMemcpyDeviceToHost, cuda->stream));
-    SHUF__STEP(e, "computing the fingerprint", cudaStreamSynchronize(cuda->stream));
+    SHUF__STEP(e, "copying the sums",
+               cudaMemcpyAsync(parts, cuda->sums,
+                               static_cast<size_t>(summary.count) * sizeof *parts,
+                               cudaMemcpyDeviceToHost, cuda->stream));
+    SHUF__STEP(e, "computing the summary", cudaStreamSynchronize(cuda->stream));
     SHUF__STEP(e, "reading the time", cudaEventElapsedTime(&ms, cuda->start, cuda->stop));
-    *fingerprint = *host;
-    *device_ns = static_cast<uint64_t>(static_cast<double>(ms) * 1e6);
-    return e == cudaSuccess ? SHUF_OK : error->status;
+    if (e != cudaSuccess)
+        return error->status;
+    pass->fingerprint = *host;
+    if (summary.count)
+        pass->sums = add_parts(parts, summary.count);
+    pass->device_ns = static_cast<uint64_t>(static_cast<double>(ms) * 1e6);
+    return SHUF_OK;
 }
 
 shuf_status cuda_sums(shuf__backend *backend, const shuf__block *block, shuf_dtype dtype,
@@ -239,9 +271,7 @@ shuf_status cuda_sums(shuf__backend *backend, const shuf__block *block, shuf_dty
     SHUF__STEP(e, "computing the sums", cudaStreamSynchronize(cuda->stream));
     if (e != cudaSuccess)
         return error->status;
-    *sums = parts[0];
-    for (int i = 1; i < count; i++)
-        shuf__sums_add(sums, &parts[i]);
+    *sums = add_parts(parts, count);
     return SHUF_OK;
 }
 

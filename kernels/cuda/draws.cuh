@@ -17,7 +17,10 @@
 #define SHUF__CUDA_DRAWS_CUH
 
 #include "stream.cuh"
+#include "stream_sum.cuh"
 #include "tuning.cuh"
+
+#include <algorithm>
 
 namespace shuf
 {
@@ -104,21 +107,63 @@ cudaError_t start_all(const Part<typename Number::Source> &part, uint64_t draws,
     return cudaGetLastError();
 }
 
+template <typename Number, bool Moments>
+__global__ void __launch_bounds__(tuning::draw_threads)
+    draw_sum(__grid_constant__ const Part<typename Number::Source> part, uint64_t draws,
+             __grid_constant__ const Summary summary)
+{
+    constexpr int each = Number::each;
+    Sums<typename Number::Out, Moments> sums(summary);
+    for (uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < draws;
+         i += uint64_t{gridDim.x} * blockDim.x) {
+        typename Number::Out y[each];
+        const uint64_t at = (part.first + i) * each - part.offset; /* may wrap in the first draw */
+        Number::values(part.source, part.first + i, y);
+        if (at + each <= part.count && at < part.count) {
+#pragma unroll
+            for (int k = 0; k < each; k++)
+                sums.add(at + k, y[k]);
+            continue;
+        }
+#pragma unroll
+        for (int k = 0; k < each; k++)
+            if (at + k < part.count)
+                sums.add(at + k, y[k]);
+    }
+    sums.template finish<tuning::draw_threads>(summary, blockIdx.x);
+}
+
 template <typename Number>
-cudaError_t start(const typename Number::Source &source, const shuf__stream &s, void *out,
-                  const Signal *signal, cudaStream_t stream)
+cudaError_t start_sum(const Part<typename Number::Source> &part, uint64_t draws, int sm_count,
+                      Summary *summary, cudaStream_t stream)
+{
+    const uint64_t needed = (draws + tuning::draw_threads - 1) / tuning::draw_threads;
+    const uint64_t most = uint64_t{tuning::sum_blocks_per_sm} * static_cast<unsigned>(sm_count);
+    const uint64_t blocks = std::min({needed, most, uint64_t{sums_parts}});
+    const auto kernel = summary->moments ? draw_sum<Number, true> : draw_sum<Number, false>;
+    summary->count = summary->moments ? static_cast<int>(blocks) : 0;
+    kernel<<<static_cast<unsigned>(blocks), tuning::draw_threads, 0, stream>>>(part, draws,
+                                                                               *summary);
+    return cudaGetLastError();
+}
+
+template <typename Number>
+cudaError_t start(const typename Number::Source &source, const shuf__stream &s, int sm_count,
+                  const Target &to, cudaStream_t stream)
 {
     constexpr uint64_t each = Number::each;
     const Part<typename Number::Source> part{source, s.offset, s.count, s.offset / each};
-    auto *const to = static_cast<typename Number::Out *>(out);
+    auto *const out = static_cast<typename Number::Out *>(to.out);
     const uint64_t draws = (s.offset + s.count - 1) / each - part.first + 1;
-    if (!signal)
-        return start_all<Number>(part, draws, to, stream);
+    if (to.summary)
+        return start_sum<Number>(part, draws, sm_count, to.summary, stream);
+    if (!to.signal)
+        return start_all<Number>(part, draws, out, stream);
     const uint64_t threads = (draws + 31) / 32 * 32;
     draw_quick<Number>
         <<<1,
            static_cast<unsigned>(threads < tuning::quick_threads ? threads : tuning::quick_threads),
-           0, stream>>>(part, *signal, to);
+           0, stream>>>(part, *to.signal, out);
     return cudaGetLastError();
 }
 

@@ -55,15 +55,15 @@ struct F32 {
 
 } // namespace
 
-cudaError_t exponential_async(const shuf__stream &s, shuf_dtype dtype, int /* sm_count */,
-                              void *out, const Signal *signal, cudaStream_t stream)
+cudaError_t exponential_async(const shuf__stream &s, shuf_dtype dtype, int sm_count,
+                              const Target &to, cudaStream_t stream)
 {
     const Exponential e(shuf_exponential_make_keyed(shuf__stream_key(&s), s.stream, s.mean));
     switch (dtype) {
     case SHUF_F64:
-        return draws::start<F64>(e, s, out, signal, stream);
+        return draws::start<F64>(e, s, sm_count, to, stream);
     case SHUF_F32:
-        return draws::start<F32>(e, s, out, signal, stream);
+        return draws::start<F32>(e, s, sm_count, to, stream);
     default:
         return cudaErrorInvalidValue;
     }

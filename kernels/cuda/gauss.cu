@@ -31,11 +31,6 @@ __device__ __forceinline__ void put_pair(typename Number::Out *to, typename Numb
     }
 }
 
-/* Whether small numbers are computed again in double precision. Doubles always are in double
- * precision. */
-template <typename Number>
-constexpr bool made_again = sizeof(typename Number::Value) < sizeof(double);
-
 /* Computes superblocks whose values are all requested. With Paired, pairs of values begin at even
  * places of the output. */
 template <typename Number, bool Paired, bool Standard>
@@ -47,6 +42,8 @@ __global__ void __launch_bounds__(Number::threads, tuning::gauss_blocks_per_sm)
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const InShared table{lane * static_cast<uint32_t>(sizeof(float))};
     Again again{list[warp], 0};
+    const auto put = [out](uint64_t i, typename Number::Out y) { out[i] = y; };
+    const auto ignore = [](int, typename Number::Value) {};
     fill_rows();
     for (uint64_t i = uint64_t{blockIdx.x} * (blockDim.x / 32) + warp; i < supers;
          i += uint64_t{gridDim.x} * (blockDim.x / 32)) {
@@ -67,12 +64,12 @@ __global__ void __launch_bounds__(Number::threads, tuning::gauss_blocks_per_sm)
             uint32_t small = 0;
 #pragma unroll
             for (int p = 0; p < block; p += 8)
-                small |= too_small<Number>(b, p, least[p / 8]);
-            again.take<Number>(g, first + i, lane, small, out);
+                small |= too_small<Number>(b, p, least[p / 8], ignore);
+            again.take<Number>(g, first + i, lane, small, put);
         }
     }
     if constexpr (made_again<Number>)
-        again.make<Number>(g, lane, out);
+        again.make<Number>(g, lane, put);
 }
 
 /* Computes any superblock by one warp. Some of its values may not be requested. */
@@ -96,12 +93,14 @@ __device__ __forceinline__ void draw_some(const Gauss &g, uint64_t super, uint32
     }
     if constexpr (made_again<Number>) {
         Again again{list, 0};
+        const auto put = [out](uint64_t i, typename Number::Out y) { out[i] = y; };
+        const auto ignore = [](int, typename Number::Value) {};
         uint32_t small = 0;
 #pragma unroll
         for (int p = 0; p < block; p += 8)
-            small |= too_small<Number>(b, p, least);
-        again.take<Number>(g, super, lane, small, out);
-        again.make<Number>(g, lane, out);
+            small |= too_small<Number>(b, p, least, ignore);
+        again.take<Number>(g, super, lane, small, put);
+        again.make<Number>(g, lane, put);
     }
 }
 
@@ -146,12 +145,9 @@ cudaError_t draw_whole(const Gauss &g, uint64_t first, uint64_t supers, int sm_c
 /* Computes the superblocks whose values are all requested, and then the first and the last one.
  * Several launches let the blocks of small computations start in between. */
 template <typename Number>
-cudaError_t draw(const Gauss &g, int sm_count, typename Number::Out *out, cudaStream_t stream)
+cudaError_t draw(const Gauss &g, const Supers &of, int sm_count, typename Number::Out *out,
+                 cudaStream_t stream)
 {
-    const uint64_t end = g.offset + g.count, first = g.offset / SHUF_GAUSS_SUPER;
-    const uint64_t last = (end - 1) / SHUF_GAUSS_SUPER;
-    const uint64_t from = (g.offset + SHUF_GAUSS_SUPER - 1) / SHUF_GAUSS_SUPER;
-    const uint64_t to = end / SHUF_GAUSS_SUPER;
     constexpr uint64_t most = tuning::gauss_launch / SHUF_GAUSS_SUPER;
     cudaError_t e = cudaSuccess;
     auto whole =
@@ -159,45 +155,44 @@ cudaError_t draw(const Gauss &g, int sm_count, typename Number::Out *out, cudaSt
     if constexpr (made_again<Number>) /* doubles gain nothing, as scaling costs them no time */
         if (g.offset % 2 == 0 && g.std == 1 && g.mean == 0)
             whole = draw_whole<Number, true, true>;
-    for (uint64_t at = from; e == cudaSuccess && at < to; at += most)
-        e = whole(g, at, to - at < most ? to - at : most, sm_count, out, stream);
-    const bool before = first < from || first >= to, behind = last != first && last >= to;
-    if (e != cudaSuccess || (!before && !behind))
+    for (uint64_t at = of.from; e == cudaSuccess && at < of.to; at += most)
+        e = whole(g, at, of.to - at < most ? of.to - at : most, sm_count, out, stream);
+    if (e != cudaSuccess || !of.edges)
         return e;
-    gauss_edge<Number>
-        <<<before && behind ? 2 : 1, 32, 0, stream>>>(g, before ? first : last, last - first, out);
+    gauss_edge<Number><<<of.edges, 32, 0, stream>>>(g, of.edge, of.edge_step, out);
     return cudaGetLastError();
 }
 
 template <typename Number>
-cudaError_t start(const shuf__stream &s, int sm_count, void *out, const Signal *signal,
-                  cudaStream_t stream)
+cudaError_t start(const shuf__stream &s, int sm_count, const Target &target, cudaStream_t stream)
 {
     const Gauss g(shuf_gauss_make_keyed(shuf__stream_key(&s), s.stream, s.mean, s.std), s);
-    auto *const to = static_cast<typename Number::Out *>(out);
-    if (!signal)
-        return draw<Number>(g, sm_count, to, stream);
+    auto *const to = static_cast<typename Number::Out *>(target.out);
+    if (!target.signal)
+        return draw<Number>(g, Supers(s), sm_count, to, stream);
     const uint64_t first = s.offset / SHUF_GAUSS_SUPER;
     const uint64_t supers = (s.offset + s.count - 1) / SHUF_GAUSS_SUPER - first + 1;
     gauss_quick<Number>
-        <<<1, 32 * static_cast<unsigned>(supers), 0, stream>>>(g, first, *signal, to);
+        <<<1, 32 * static_cast<unsigned>(supers), 0, stream>>>(g, first, *target.signal, to);
     return cudaGetLastError();
 }
 
 } // namespace
 
-cudaError_t gauss_async(const shuf__stream &s, shuf_dtype dtype, int sm_count, void *out,
-                        const Signal *signal, cudaStream_t stream)
+cudaError_t gauss_async(const shuf__stream &s, shuf_dtype dtype, int sm_count, const Target &to,
+                        cudaStream_t stream)
 {
+    if (to.summary)
+        return gauss_sum_async(s, dtype, sm_count, to.summary, stream);
     switch (dtype) {
     case SHUF_F64:
-        return start<F64>(s, sm_count, out, signal, stream);
+        return start<F64>(s, sm_count, to, stream);
     case SHUF_F32:
-        return start<F32>(s, sm_count, out, signal, stream);
+        return start<F32>(s, sm_count, to, stream);
     case SHUF_F16:
-        return start<F16>(s, sm_count, out, signal, stream);
+        return start<F16>(s, sm_count, to, stream);
     case SHUF_BF16:
-        return start<Bf16>(s, sm_count, out, signal, stream);
+        return start<Bf16>(s, sm_count, to, stream);
     default:
         return cudaErrorInvalidValue;
     }

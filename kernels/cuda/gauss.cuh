@@ -380,10 +380,10 @@ struct Again {
     uint64_t *list; /* the warp's list, with room for again_most indices */
     uint32_t count;
 
-    /* Computes the last values of the list, at most one for each lane. `out` points to the
-     * computation's first value. */
-    template <typename Number>
-    __device__ __forceinline__ void make(const Gauss &g, uint32_t lane, typename Number::Out *out)
+    /* Computes the last values of the list, at most one for each lane. put(i, y) takes value y,
+     * which is number i of the request. */
+    template <typename Number, typename Put>
+    __device__ __forceinline__ void make(const Gauss &g, uint32_t lane, const Put &put)
     {
         __syncwarp();
         const uint32_t from = count > lanes ? count - lanes : 0;
@@ -391,16 +391,16 @@ struct Again {
             const uint64_t index = list[from + lane];
             const float z = Number::narrowed(exact(g, index));
             if (index - g.offset < g.count)
-                out[index - g.offset] = Number::one(Number::scaled(g, z));
+                put(index - g.offset, Number::one(Number::scaled(g, z)));
         }
         count = from;
         __syncwarp();
     }
 
     /* Adds values of this lane's block to the list; `small` has a bit for each position. */
-    template <typename Number>
+    template <typename Number, typename Put>
     __device__ __forceinline__ void take(const Gauss &g, uint64_t super, uint32_t lane,
-                                         uint32_t small, typename Number::Out *out)
+                                         uint32_t small, const Put &put)
     {
         for (uint32_t which = __ballot_sync(~0u, small != 0); which != 0;
              which = __ballot_sync(~0u, small != 0)) {
@@ -411,15 +411,39 @@ struct Again {
                 list[count + __popc(which & ((1u << lane) - 1))] = index;
             count += __popc(which);
             if (count >= lanes)
-                make<Number>(g, lane, out);
+                make<Number>(g, lane, put);
         }
     }
 };
 
-/* Bit q is set if the number at position q is too small for a float, for q = p to p + 7. `least` is
- * the least magnitude of these eight numbers. */
+/* The superblocks `from` to `to` - 1, whose values are all requested, and up to two `edges`: `edge`
+ * and edge + edge_step. */
+struct Supers {
+    uint64_t from, to, edge, edge_step;
+    unsigned edges;
+
+    explicit Supers(const shuf__stream &s)
+    {
+        const uint64_t end = s.offset + s.count, first = s.offset / SHUF_GAUSS_SUPER;
+        const uint64_t last = (end - 1) / SHUF_GAUSS_SUPER;
+        from = (s.offset + SHUF_GAUSS_SUPER - 1) / SHUF_GAUSS_SUPER;
+        to = end / SHUF_GAUSS_SUPER;
+        const bool before = first < from || first >= to, behind = last != first && last >= to;
+        edges = static_cast<unsigned>(before) + static_cast<unsigned>(behind);
+        edge = before ? first : last;
+        edge_step = last - first;
+    }
+};
+
+/* Whether small numbers are computed again in double precision. Doubles always are in double
+ * precision. */
 template <typename Number>
-__device__ __forceinline__ uint32_t too_small(const Block &b, int p, float least)
+constexpr bool made_again = sizeof(typename Number::Value) < sizeof(double);
+
+/* Bit q is set if the number at position q is too small for a float, for q = p to p + 7. `least` is
+ * the least magnitude of these eight numbers. note(q, z) learns of each such number. */
+template <typename Number, typename Note>
+__device__ __forceinline__ uint32_t too_small(const Block &b, int p, float least, const Note &note)
 {
     constexpr auto limit = static_cast<float>(SHUF_GAUSS_SMALL);
     uint32_t small = 0;
@@ -430,7 +454,10 @@ __device__ __forceinline__ uint32_t too_small(const Block &b, int p, float least
             Number::numbers(b, q, z, least);
 #pragma unroll
             for (int k = 0; k < 4; k++)
-                small |= fabsf(z[k]) <= limit ? 1u << (q + k) : 0;
+                if (fabsf(z[k]) <= limit) {
+                    small |= 1u << (q + k);
+                    note(q + k, z[k]);
+                }
         }
     }
     return small;

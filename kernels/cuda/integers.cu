@@ -68,15 +68,15 @@ using U64 = Number<ValueU64>;
 
 } // namespace
 
-cudaError_t integers_async(const shuf__stream &s, shuf_dtype dtype, int /* sm_count */, void *out,
-                           const Signal *signal, cudaStream_t stream)
+cudaError_t integers_async(const shuf__stream &s, shuf_dtype dtype, int sm_count, const Target &to,
+                           cudaStream_t stream)
 {
     const Integers i(shuf_integers_make_keyed(shuf__stream_key(&s), s.stream, s.bound));
     switch (dtype) {
     case SHUF_U32:
-        return draws::start<U32>(i, s, out, signal, stream);
+        return draws::start<U32>(i, s, sm_count, to, stream);
     case SHUF_U64:
-        return draws::start<U64>(i, s, out, signal, stream);
+        return draws::start<U64>(i, s, sm_count, to, stream);
     default:
         return cudaErrorInvalidValue;
     }

@@ -40,7 +40,8 @@ void end(Cuda *cuda)
 
 cudaError_t draw(const Cuda *cuda, const shuf__request &request, void *out, const Signal *signal)
 {
-    return stream_async(request.stream, request.dtype, cuda->sm_count, out, signal, cuda->stream);
+    return stream_async(request.stream, request.dtype, cuda->sm_count, {out, signal, nullptr},
+                        cuda->stream);
 }
 
 /* Launches a quick computation. If the block is host memory, the kernel writes its few values

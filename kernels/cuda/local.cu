@@ -139,9 +139,9 @@ cudaError_t draw(const shuf__request &request, int device, void *out, cudaStream
 {
     int sm_count = 0;
     const cudaError_t e = cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, device);
-    return e == cudaSuccess
-               ? stream_async(request.stream, request.dtype, sm_count, out, nullptr, stream)
-               : e;
+    return e == cudaSuccess ? stream_async(request.stream, request.dtype, sm_count,
+                                           {out, nullptr, nullptr}, stream)
+                            : e;
 }
 
 /* The loops of the host, for the few values that it computes. There are always some without an

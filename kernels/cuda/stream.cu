@@ -7,13 +7,13 @@
 namespace shuf
 {
 
-cudaError_t stream_async(const shuf__stream &s, shuf_dtype dtype, int sm_count, void *out,
-                         const Signal *signal, cudaStream_t stream)
+cudaError_t stream_async(const shuf__stream &s, shuf_dtype dtype, int sm_count, const Target &to,
+                         cudaStream_t stream)
 {
     switch (s.distribution) {
 #define SHUF__ROW(NAME, name)      \
     case SHUF_DISTRIBUTION_##NAME: \
-        return name##_async(s, dtype, sm_count, out, signal, stream);
+        return name##_async(s, dtype, sm_count, to, stream);
         SHUF__STREAM_KERNELS(SHUF__ROW)
 #undef SHUF__ROW
     default:

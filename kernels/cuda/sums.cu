@@ -20,10 +20,7 @@ namespace
 struct Add {
     __device__ __forceinline__ shuf__sums operator()(const shuf__sums &a, const shuf__sums &b) const
     {
-        return {{a.power[0] + b.power[0], a.power[1] + b.power[1], a.power[2] + b.power[2],
-                 a.power[3] + b.power[3]},
-                fmin(a.least, b.least),
-                fmax(a.largest, b.largest)};
+        return sum_of(a, b);
     }
 };
 

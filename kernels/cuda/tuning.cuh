@@ -99,12 +99,14 @@ constexpr int plan_sort_threads = 256, plan_sort_blocks_per_sm = 4, plan_sort_ba
 
 /* Streams. In a Gaussian stream a warp computes a superblock of 1024 values at a time. In other
  * streams a thread computes several draws. */
-constexpr int gauss_threads = 256, gauss_wide_threads = 192, gauss_blocks_per_sm = 2;
+constexpr int gauss_threads = 256, gauss_wide_threads = 192, gauss_moments_threads = 128,
+              gauss_blocks_per_sm = 2;
 /* The blocks of a Gaussian kernel run until its end, and no other block has room beside them. With
  * 2^29 values, this takes 0.6 ms (f64: 1.2 ms). */
 constexpr uint64_t gauss_launch = uint64_t{1} << 29;
 constexpr int gauss_quick_threads = 32 * (tile / 1024 + 1); /* a warp for each superblock */
 constexpr int draw_threads = 256, draws_of_thread = 4;
+constexpr int sum_blocks_per_sm = 6; /* of a summary, whose blocks run until its end */
 constexpr int columns_of_thread = 4; /* weighted draws */
 
 /* Shuffles:

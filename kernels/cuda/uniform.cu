@@ -73,19 +73,19 @@ using F64 = Number<ValueF64>;
 
 } // namespace
 
-cudaError_t uniform_async(const shuf__stream &s, shuf_dtype dtype, int /* sm_count */, void *out,
-                          const Signal *signal, cudaStream_t stream)
+cudaError_t uniform_async(const shuf__stream &s, shuf_dtype dtype, int sm_count, const Target &to,
+                          cudaStream_t stream)
 {
     const Words<SHUF_UNIFORM_ROUNDS> words(shuf_uniform_make_keyed(shuf__stream_key(&s), s.stream));
     switch (dtype) {
     case SHUF_U32:
-        return draws::start<U32>(words, s, out, signal, stream);
+        return draws::start<U32>(words, s, sm_count, to, stream);
     case SHUF_U64:
-        return draws::start<U64>(words, s, out, signal, stream);
+        return draws::start<U64>(words, s, sm_count, to, stream);
     case SHUF_F32:
-        return draws::start<F32>(words, s, out, signal, stream);
+        return draws::start<F32>(words, s, sm_count, to, stream);
     case SHUF_F64:
-        return draws::start<F64>(words, s, out, signal, stream);
+        return draws::start<F64>(words, s, sm_count, to, stream);
     default:
         return cudaErrorInvalidValue;
     }

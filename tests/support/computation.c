@@ -13,6 +13,7 @@
 #include "shuf/primefold.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -356,18 +357,44 @@ double computation_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A pass that stores nothing has the same fingerprint; here its first value has another index. */
-static void check_pass(const struct shuf__computation *computation, const uint64_t *values)
+static void check_sums(const struct shuf__sums *sums, const struct shuf__sums *expected,
+                       uint64_t count)
+{
+    const double most = fmax(fabs(expected->least), fabs(expected->largest)) + 1;
+    for (int k = 0; k < 4; k++)
+        if (!(fabs(sums->power[k] - expected->power[k]) <= 1e-9 * (double)count * pow(most, k + 1)))
+            fail_msg("sum of powers %d: %.17g, expected %.17g", k + 1, sums->power[k],
+                     expected->power[k]);
+    assert_true(sums->least == expected->least && sums->largest == expected->largest);
+}
+
+/* A pass that stores nothing has the same fingerprint and sums; here its first value has another
+ * index. */
+static void check_pass(const struct shuf__computation *computation, const struct shuf__block *block,
+                       const uint64_t *values)
 {
     const uint64_t count = computation_value_count(computation), index = UINT64_C(5) << 40 | 3;
-    uint64_t sum, expected = 0, device_ns;
+    const struct shuf__request *request = &computation->request;
+    struct shuf__pass pass = {.index = index, .centre = 0.25, .scale = 0.5}, powers;
+    uint64_t expected = 0;
+    struct shuf__sums sums;
     struct shuf__error error = {0};
     if (count == 0 || !backend->ops->passes(&computation->request))
         return;
     for (uint64_t i = 0; i < count; i++)
         expected += shuf_fingerprint_term(index + i, values[i]);
-    expect_ok(backend->ops->pass(backend, computation, index, &sum, &device_ns, &error), &error);
-    assert_int_equal(sum, expected);
+    expect_ok(backend->ops->pass(backend, computation, &pass, &error), &error);
+    assert_int_equal(pass.fingerprint, expected);
+    if (request->kind != SHUF__STREAM)
+        return;
+    powers = pass;
+    powers.moments = true;
+    expect_ok(backend->ops->pass(backend, computation, &powers, &error), &error);
+    assert_int_equal(powers.fingerprint, expected);
+    expect_ok(backend->ops->sums(backend, block, request->dtype, count, pass.centre, pass.scale,
+                                 &sums, &error),
+              &error);
+    check_sums(&powers.sums, &sums, count);
 }
 
 uint64_t *computation_run(const struct shuf__computation *computation, uint64_t *fingerprint)
@@ -384,9 +411,9 @@ uint64_t *computation_run(const struct shuf__computation *computation, uint64_t 
                                         computation_value_count(computation), 0, &sum, &error),
               &error);
     uint64_t *values = read_values(computation, &block);
-    backend->ops->free(backend, &block);
     assert_int_equal(sum, golden_fingerprint(values, computation_value_count(computation)));
-    check_pass(computation, values);
+    check_pass(computation, &block, values);
+    backend->ops->free(backend, &block);
     if (fingerprint)
         *fingerprint = sum;
     return values;
