@@ -44,7 +44,7 @@ int shufpy__fail(int status, const char *text)
 
 /* ---- Signals ------------------------------------------------------------------- */
 
-bool shufpy_run_signal_handlers(void); /* in _interrupt.py */
+bool shufpy_run_signal_handlers(void); /* in _process.py */
 
 static uint64_t now_ms(void)
 {

@@ -7,7 +7,7 @@
  * permutation, or the seed, the stream and the offset of numbers; each number is two words of 32
  * bits, the lower one first. The places are the attribute "words", or else the only argument, which
  * may have a value for each element of a batch. The attributes "form" and "law" have the rest of
- * the request (_jax_ffi.py).
+ * the request (_jax_random.py).
  */
 #include "shim.h"
 #include "xla_ffi.h"

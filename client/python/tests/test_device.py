@@ -13,8 +13,8 @@ import pytest
 
 import shufd
 from conftest import Daemon, await_value, lease_count, run_in_child
-from shufd import _device, _streams
-from shufd._lease import Lease
+from shufd import _device
+from shufd._device import Lease
 
 
 class Tensor(ctypes.Structure):
@@ -65,7 +65,7 @@ def take_tensor(capsule, version):
 def waits(monkeypatch):
     """The devices and streams that are waited for."""
     calls = []
-    monkeypatch.setattr(_streams, "wait", lambda ordinal, stream=None: calls.append((ordinal, stream)))
+    monkeypatch.setattr(_device, "wait_for_work", lambda ordinal, stream=None: calls.append((ordinal, stream)))
     return calls
 
 

@@ -32,7 +32,7 @@ import shufd
 import shufd.torch
 from conftest import Daemon, await_value
 from ranks import Failed, Job, cut
-from shufd import _agreement, _global_shuffle, _moves, _plan_lists, _planner, _process_group, _programs, _stage, _verify
+from shufd import _agreement, _global_shuffle, _moves, _plan_lists, _planner, _process_group, _programs, _ranks, _stage
 from shufd._plan import Plan
 from shufd._stage import Room
 
@@ -368,7 +368,7 @@ def test_verify_of_a_rank_that_does_not_come():
     store = torch.distributed.HashStore()
     store.set_timeout(datetime.timedelta(milliseconds=50))
     with pytest.raises(shufd.IOFailure, match="verify: rank 3 did not come; it may have ended: "):
-        _verify._await(store, "key/3", 3)
+        _ranks._await(store, "key/3", 3)
 
 
 # ---- One process ---------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ def test_a_one_sided_plan_does_not_end_before_the_gpu_has_read_it(monkeypatch, w
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: types.SimpleNamespace(
         cuda_stream=0, record_event=lambda: types.SimpleNamespace(synchronize=lambda: calls.append("event"))
     ))  # fmt: skip
-    monkeypatch.setattr(_plan_lists._streams, "wait", lambda device: calls.append("wait"))
+    monkeypatch.setattr(_plan_lists._device, "wait_for_work", lambda device: calls.append("wait"))
     lists = _plan_lists.OneSidedLists(_plan.OneSidedPlan(Numbers(), (4,), 4, 65536))
     if waits:
         lists.wait()

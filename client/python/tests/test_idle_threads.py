@@ -7,17 +7,17 @@ import threading
 import pytest
 
 from conftest import await_value
-from shufd import _idle_threads
+from shufd import _wait
 
 
 @pytest.fixture
 def seats(monkeypatch):
     """The threads that wait. They end after 3 s."""
-    monkeypatch.setattr(_idle_threads, "IDLE_S", 3)
-    await_value(lambda: len(_idle_threads._seats), 0)
-    yield _idle_threads._seats
-    await_value(lambda: len(_idle_threads._seats), 1, 1)  # that of the last work
-    await_value(lambda: len(_idle_threads._seats), 0)
+    monkeypatch.setattr(_wait, "IDLE_S", 3)
+    await_value(lambda: len(_wait._seats), 0)
+    yield _wait._seats
+    await_value(lambda: len(_wait._seats), 1, 1)  # that of the last work
+    await_value(lambda: len(_wait._seats), 0)
 
 
 def run(count):
@@ -29,7 +29,7 @@ def run(count):
         all_run.wait(30)
 
     for _ in range(count):
-        _idle_threads.start(work)
+        _wait.start_in_idle_thread(work)
     all_run.wait(30)
     return set(threads)
 
@@ -57,7 +57,7 @@ def test_a_thread_that_is_taken_late_waits_longer(seats):
     await_value(lambda: len(seats), 1)
     seat = seats.pop()
     done = threading.Event()
-    assert not done.wait(_idle_threads.IDLE_S + 1)
+    assert not done.wait(_wait.IDLE_S + 1)
     seat.work.append(done.set)
     seat.lock.release()
     assert done.wait(30)
@@ -69,6 +69,6 @@ def test_a_child_has_no_threads(seats):
     child = os.fork()
     if child == 0:
         done = threading.Event()
-        _idle_threads.start(done.set)
+        _wait.start_in_idle_thread(done.set)
         os._exit(0 if done.wait(30) else 1)
     assert os.waitpid(child, 0)[1] == 0

@@ -15,7 +15,7 @@ import pytest
 import shufd
 import shufd.jax
 from conftest import await_value, lease_count
-from shufd import _jax_ffi, _jax_random
+from shufd import _jax_random
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # the daemon of the tests may use the same GPU
 
@@ -59,7 +59,7 @@ def jax_device(request):
         device = jax.devices(request.param)[0]
     except RuntimeError:
         pytest.skip(f"JAX has no platform {request.param}")
-    if request.param == "cuda" and "cuda" not in _jax_ffi.platforms().names:
+    if request.param == "cuda" and "cuda" not in _jax_random._platforms().names:
         pytest.skip("XLA cannot call libshuf on CUDA: see the warning")
     with jax.default_device(device):
         yield request.param
@@ -77,11 +77,11 @@ def x64():
 def platforms(monkeypatch):
     """A function that sets the platforms on which XLA calls libshuf, and the workspace that a GPU would need."""
     pytest.importorskip("jax.ffi")
-    _jax_ffi.platforms()  # registers the handlers
+    _jax_random._platforms()  # registers the handlers
 
     def set_platforms(names, has_others, workspace=lambda request: 0):
-        monkeypatch.setattr(_jax_ffi, "platforms", lambda: _jax_ffi.Platforms(frozenset(names), has_others))
-        monkeypatch.setattr(_jax_ffi, "workspace_bytes", workspace)
+        monkeypatch.setattr(_jax_random, "_platforms", lambda: _jax_random.Platforms(frozenset(names), has_others))
+        monkeypatch.setattr(_jax_random, "workspace_bytes", workspace)
         _jax_random._program.cache_clear()
 
     yield set_platforms
@@ -304,9 +304,9 @@ def test_workspace_of_a_gpu(platforms):
 
 def test_unknown_version_of_the_interface(platforms, monkeypatch):
     """A JAX whose interface has another major version gets callbacks."""
-    version = _jax_ffi._version()
-    make = _jax_ffi.platforms
-    monkeypatch.setattr(_jax_ffi, "_version", lambda: (version[0] + 1, 0))
+    version = _jax_random._version()
+    make = _jax_random._platforms
+    monkeypatch.setattr(_jax_random, "_version", lambda: (version[0] + 1, 0))
     try:
         with pytest.warns(RuntimeWarning, match=r"its foreign function interface has version 1\.0, expected 0\.1 or a later"):
             names, has_others = make.__wrapped__()

@@ -251,7 +251,7 @@ def test_an_interrupt_of_the_scaling_does_not_move_a_stream(monkeypatch):
         raise Interrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("shufd._interval.scale", interrupt)
+        patch.setattr("shufd._in_process.scale", interrupt)
         with pytest.raises(Interrupt):
             local.uniform(1.0, 3.0, size=3, generator=stream)
     assert stream.draw == 0
@@ -616,7 +616,7 @@ class DeviceMemory:
 @pytest.fixture
 def cupy(monkeypatch):
     """Replaces CuPy and the calls for a GPU. They get the stream 5 of the device 1, and a workspace of 64 bytes."""
-    from shufd import _out
+    from shufd import _in_process
 
     here = []
 
@@ -635,24 +635,24 @@ def cupy(monkeypatch):
 
     def fill(request, out, size, workspace, workspace_size, stream):
         on_device(stream, workspace, workspace_size)
-        return _out_lib.shufpy_host_fill(request, 1, out, size)
+        return libshuf.shufpy_host_fill(request, 1, out, size)
 
     def shuffle(records, rows, out, size, workspace, workspace_size, stream):
         on_device(stream, workspace, workspace_size)
-        return _out_lib.shufpy_host_shuffle(records, 1, rows, out, size)
+        return libshuf.shufpy_host_shuffle(records, 1, rows, out, size)
 
-    _out_lib, memory = _out.lib, np.empty(64, np.uint8)
+    libshuf, memory = _in_process.lib, np.empty(64, np.uint8)
     runtime = types.SimpleNamespace(pointerGetAttributes=lambda address: types.SimpleNamespace(device=1))
     cuda = types.SimpleNamespace(
         Device=Device, runtime=runtime, get_current_stream=lambda: types.SimpleNamespace(ptr=5),
         alloc=lambda size: types.SimpleNamespace(ptr=memory.ctypes.data),
     )  # fmt: skip
     monkeypatch.setitem(sys.modules, "cupy", types.SimpleNamespace(cuda=cuda))
-    monkeypatch.setattr(_out, "lib", types.SimpleNamespace(
-        shufpy_cuda_fill=fill, shufpy_cuda_shuffle=shuffle, shufpy_host_fill=_out_lib.shufpy_host_fill,
-        shufpy_host_shuffle=_out_lib.shufpy_host_shuffle,
+    monkeypatch.setattr(_in_process, "lib", types.SimpleNamespace(
+        shufpy_cuda_fill=fill, shufpy_cuda_shuffle=shuffle, shufpy_host_fill=libshuf.shufpy_host_fill,
+        shufpy_host_shuffle=libshuf.shufpy_host_shuffle,
     ))  # fmt: skip
-    monkeypatch.setattr(_out, "workspace_bytes", lambda request: 64)
+    monkeypatch.setattr(_in_process, "workspace_bytes", lambda request: 64)
 
 
 def test_arrays_of_cupy(cupy):

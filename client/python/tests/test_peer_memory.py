@@ -105,7 +105,7 @@ def test_owner_tells_what_it_has_freed(monkeypatch):
             return base.value not in handles
 
     driver = contextlib.nullcontext(Driver())
-    monkeypatch.setattr(_peer_memory._streams, "primary_context", lambda ordinal: driver)
+    monkeypatch.setattr(_peer_memory._device, "primary_context", lambda ordinal: driver)
     monkeypatch.setattr(_peer_memory, "_offered", {})
     for address in (0x1010, 0x2020, 0x2030, 0x3000):
         tensor = types.SimpleNamespace(device=DEVICE, data_ptr=lambda address=address: address)
@@ -138,7 +138,7 @@ def test_head_of_a_device_array(monkeypatch, copied, waited):
 
     values = np.arange(10, dtype=np.uint32)
     array = types.SimpleNamespace(_check=lambda: None, dtype=values.dtype, device=0, ptr=values.ctypes.data)
-    monkeypatch.setattr(_device._streams, "primary_context", lambda ordinal: contextlib.nullcontext(Driver()))
+    monkeypatch.setattr(_device, "primary_context", lambda ordinal: contextlib.nullcontext(Driver()))
     if copied or waited:
         with pytest.raises(_errors.DeviceError, match=f"CUDA error {copied or waited} in a copy to host memory"):
             _device.head_of(array, 4, 96)
@@ -187,7 +187,7 @@ def test_no_offer_without_the_driver(monkeypatch):
     def missing(ordinal):
         raise OSError("libcuda.so.1: cannot open shared object file")
 
-    monkeypatch.setattr(_peer_memory._streams, "primary_context", missing)
+    monkeypatch.setattr(_peer_memory._device, "primary_context", missing)
     assert _peer_memory.offer(torch.zeros(1)) is None
 
 

@@ -204,8 +204,8 @@ def test_private_daemon_beside_the_configuration_of_the_machine(tmp_path):
     program.write_text(f"#!/bin/sh\nexec '{path_of('shufd')}' --config '{tmp_path}/shufd.conf' \"$@\"\n")
     program.chmod(0o755)
     text = f"""
-import os, shufd, shufd._options as options, shufd._serve as serve
-options.path_of = serve.path_of = lambda name: {str(program)!r}
+import os, shufd, shufd._serve as serve
+serve.path_of = lambda name: {str(program)!r}
 state = shufd.serve().status()
 words = open(f"/proc/{{state['pid']}}/cmdline").read().split(chr(0))
 print(state['host_limit'] >> 20, '--metrics=off' in words, oct(os.stat(shufd.serve().socket).st_mode & 0o777))

@@ -23,7 +23,7 @@ import shufd
 import shufd.torch
 from conftest import LAUNCHERS, Daemon, await_value, lease_count, skip_fork_under_asan
 from ports import free_port
-from shufd import _verify
+from shufd import _ranks
 
 TorchSampler = torch.utils.data.distributed.DistributedSampler
 
@@ -1446,14 +1446,14 @@ def rank_main(rank, world, port, socket, seed, out):
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), SHUFD_SOCKET=socket)
     os.environ.update(RANK="6", WORLD_SIZE="7")  # wrong on purpose: torch.distributed overrides these variables
     torch.distributed.init_process_group("gloo", rank=rank, world_size=world)
-    read = _verify._await
+    read = _ranks._await
     if rank == 2:  # the first rank, which has the store, could end before this one has read
 
         def read_late(store, key, owner):
             time.sleep(owner == 0)
             return read(store, key, owner)
 
-        _verify._await = read_late
+        _ranks._await = read_late
     try:
         result = shufd.verify(n=1000, seed=seed)
     except shufd.Error as error:

@@ -35,32 +35,14 @@ from . import local
 from ._client import Client
 from ._connection import Connection
 from ._device import DeviceArray
-from ._documented import documented_by
 from ._errors import (
-    Busy,
-    Cancelled,
-    Closed,
-    DaemonLost,
-    Denied,
-    DeviceError,
-    Error,
-    InternalError,
-    Invalid,
-    IOFailure,
-    Mismatch,
-    NoDaemon,
-    OutOfMemory,
-    ProtocolError,
-    Timeout,
-    VersionMismatch,
-    for_rank,
-)
-from ._names import advice_of, dir_of, own_classes
-from ._ranks import launched_ranks
+    Busy, Cancelled, Closed, DaemonLost, Denied, DeviceError, Error, IOFailure, InternalError, Invalid, Mismatch,
+    NoDaemon, OutOfMemory, ProtocolError, Timeout, VersionMismatch, for_rank,
+)  # fmt: skip
+from ._names import advice_of, dir_of, documented_by, own_classes
+from ._ranks import launched_ranks, verify
 from ._serve import serve
-from ._shuf import ffi as _ffi
-from ._shuf import lib as _lib
-from ._verify import verify
+from ._shuf import ffi as _ffi, lib as _lib
 from .random import BitGenerator, Stream
 
 __version__: str = _ffi.string(_lib.shuf_version()).decode()

@@ -12,11 +12,10 @@ from typing import Any, Callable, TypeVar, Union
 
 import numpy as np
 
-from . import _daemon, _fork, _lifeline, _request, _room, _wait
-from ._connection import Connection, await_daemon, failure, path_of, seconds_to_wait
-from ._device import DeviceArray, device_of
+from . import _daemon, _process, _request, _wait
+from ._connection import Connection, await_daemon, failure, hold_lifeline, path_of, seconds_to_wait
+from ._device import DeviceArray, Lease, array_of_u32, device_of
 from ._errors import Busy, Closed, Invalid, OutOfMemory, advised
-from ._lease import Lease, array_of_u32
 from ._shuf import lib
 
 Array = np.ndarray[Any, Any]
@@ -57,14 +56,14 @@ class Calls:
         self._wait = seconds_to_wait(wait)
         self.socket: str = self._connection().socket
         self._wait = max(self._wait, self._reconnect)  # of later threads and children: the daemon was there
-        _lifeline.hold(self.socket)
+        hold_lifeline(self.socket)
 
     # ---- Connections -------------------------------------------------------------------------
 
     def _connection(self) -> Connection:
         """The connection of this thread, in this process."""
         connection = self._local.connection
-        if connection is None or connection.generation != _fork.generation or self._closed:
+        if connection is None or connection.generation != _process.generation or self._closed:
             return self._connect()
         return connection
 
@@ -89,7 +88,7 @@ class Calls:
         connections."""
         self._path, self.socket = other.socket, other.socket
         self._local = _Local()
-        _lifeline.hold(self.socket)
+        hold_lifeline(self.socket)
 
     def _cancel(self) -> None:
         """Ends the call of the main thread. Its next request uses a new connection."""
@@ -151,7 +150,7 @@ class Calls:
     def _advised(self, error: BaseException, part: str | None) -> BaseException:
         """The error of a call with what frees memory. `part` as in _take()."""
         if isinstance(error, Busy):
-            return _room.with_prefetched(error, lambda: _daemon.leases(self._connection()))
+            return _daemon.with_prefetched(error, lambda: _daemon.leases(self._connection()))
         return advised(error, part)
 
     def _check_device(self, device: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _arguments, _dtype, _out
+from . import _arguments, _dtype, _in_process
 from ._arguments import integer, shown, u64
 from ._errors import Invalid
 from ._in_process import check
@@ -123,7 +123,7 @@ class Order:
     def needed(self, offset: int, count: int, stride: int) -> npt.NDArray[np.uint64]:
         """The numbers of the chunks of the values at offset, offset + stride, ..., all below n, in the order in which they
         are needed."""
-        numbers: npt.NDArray[np.uint64] = _out.new((min(count, self.count),), np.dtype(np.uint64))
+        numbers: npt.NDArray[np.uint64] = _in_process.new((min(count, self.count),), np.dtype(np.uint64))
         found = ffi.new("size_t *")
         check(lib.shufpy_chunks_needed(self._chunks, offset, count, stride, numbers.ctypes.data, found))
         return numbers[: found[0]].copy()

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _arguments, _daemon, _request, _room, _wait
+from . import _arguments, _daemon, _request, _wait
 from ._calls import PART, Array, options_for
 from ._connection import Connection
-from ._device import DeviceArray, device_of, gpu_of
+from ._device import Lease, device_of, gpu_of
 from ._draws import Draws
 from ._dtype import as_u64
 from ._errors import Busy, Invalid, OutOfMemory, renamed
-from ._lease import Lease
 from ._names import advise_arguments
 from ._plan import OneSidedPlan, Plan
 from ._shuf import ffi, lib
@@ -162,9 +161,9 @@ class Client(Draws):
             )  # fmt: skip
 
     def _prefetch(self, request: Any, device: Any) -> tuple[str, str] | None:
-        """Starts the computation of a permutation. If it has no room and waits, returns why, as _room.lack()."""
+        """Starts the computation of a permutation. If it has no room and waits, returns why, as _daemon.lack()."""
         size = _request.bytes_of(request)
-        lack = _room.lack(self.status(), device, size) if size > _SMALL else None
+        lack = _daemon.lack(self.status(), device, size) if size > _SMALL else None
         try:
             self._connection().call(lib.shufpy_prefetch, request, options_for(device))
         except Invalid:
@@ -172,7 +171,7 @@ class Client(Draws):
             raise
         except (Busy, OutOfMemory) as error:
             raise self._advised(error, PART) from None
-        return lack if lack is not None and _room.is_waiting(self.leases()) else None
+        return lack if lack is not None and _daemon.is_waiting(self.leases()) else None
 
     def fingerprint(
         self, n: int, seed: int | None = None, epoch: int = 0, *, key: str | None = None,

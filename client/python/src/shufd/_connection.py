@@ -9,7 +9,7 @@ import shlex
 import time
 from typing import Any, Callable
 
-from . import _errors, _fork, _interrupt, _lifeline, _ranks
+from . import _errors, _process, _ranks
 from ._arguments import real, shown
 from ._shuf import ffi, lib
 
@@ -66,7 +66,7 @@ class Connection:
     __slots__ = ("pointer", "generation", "path", "__weakref__")
 
     def __init__(self, path: str | None, reconnect: float = 10.0) -> None:
-        self.generation = _fork.generation
+        self.generation = _process.generation
         self.path = path_of(path)
         socket = ffi.NULL if self.path is None else ffi.new("char[]", os.fsencode(self.path))
         limit = math.ceil(_seconds("reconnect", reconnect) * 1000)
@@ -106,7 +106,7 @@ class Connection:
 def failure(path: str | None, was_connected: bool = True) -> BaseException:
     """The error of the call that failed last in this thread: of a call to the daemon on the socket `path`,
     or to the default daemon; or the exception of a signal handler, such as KeyboardInterrupt."""
-    if (interrupt := _interrupt.take()) is not None:
+    if (interrupt := _process.take_interrupt()) is not None:
         return interrupt
     message = ffi.string(lib.shufpy_message()).decode(errors="replace")
     status = lib.shufpy_status()
@@ -119,10 +119,32 @@ def failure(path: str | None, was_connected: bool = True) -> BaseException:
 
 def _advice(path: str | None, was_connected: bool) -> str:
     """How to start the daemon that is missing."""
-    if path and _lifeline.path_of(path) in _lifeline.held:
+    if path and lifeline_of(path) in held_lifelines:
         return "; start another private daemon with shufd.serve()"
     command = f"shufd --socket {shlex.quote(path)}" if path else "shufd"
     start = f"; start a daemon with `{command} &`"
     if _ranks.launched_ranks() > 1:
         return start + _errors.ON_EACH
     return start if path or was_connected else start + _errors.OR_SERVE
+
+
+# ---- Lifelines -----------------------------------------------------------------------------------
+# A private daemon has a FIFO beside its socket, and ends when no process has the FIFO open for writing: see _serve.py.
+
+held_lifelines: dict[str, int] = {}
+
+
+def lifeline_of(socket: str) -> str:
+    """The FIFO of the daemon on this socket."""
+    return os.path.join(os.path.dirname(socket), "lifeline")
+
+
+def hold_lifeline(socket: str) -> None:
+    """Keeps a private daemon alive as long as this process. Does nothing for other daemons."""
+    lifeline = lifeline_of(socket)
+    if lifeline in held_lifelines or not os.path.exists(lifeline):
+        return
+    try:
+        held_lifelines[lifeline] = os.open(lifeline, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:  # the daemon is ending
+        pass

@@ -1,19 +1,125 @@
 # SPDX-License-Identifier: MIT
-"""Arrays in the memory of a GPU, for torch, CuPy and JAX by DLPack or the CUDA array interface."""
+"""Arrays over the memory of leases: of NumPy over host memory, DeviceArrays over that of a GPU, which torch, CuPy and JAX take.
+A lease ends with its last array."""
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import ctypes
 import math
-from typing import Any, NamedTuple
+from functools import cache, partial
+from typing import Any, Iterator, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from . import _fork, _streams
+from . import _process
+from ._dtype import BY_NUMBER
 from ._errors import Closed, DeviceError, Invalid
-from ._lease import Lease
 from ._shuf import ffi, lib
+
+# ---- The work of other libraries on a GPU --------------------------------------------------------
+# A consumer may drop an array while kernels that it has started still read the memory. The memory of a lease must not go
+# back to the daemon before these kernels have ended.
+
+_LEGACY, _PER_THREAD = 1, 2  # the default streams, as DLPack and CUDA number them
+
+
+@cache
+def libcuda() -> Any:
+    return ctypes.CDLL("libcuda.so.1")
+
+
+def _is_handle(stream: Any) -> bool:
+    """Whether `stream`, as in __dlpack__(), names a stream that any thread can wait for."""
+    return isinstance(stream, int) and stream >= _LEGACY and stream != _PER_THREAD
+
+
+@contextlib.contextmanager
+def primary_context(ordinal: int) -> Iterator[Any]:
+    """Makes the primary context of the device current in this thread, as other libraries use it. Gives
+    libcuda, or None after an error of the device."""
+    cuda, context = libcuda(), ctypes.c_void_p()
+    if cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), ctypes.c_int(ordinal)) != 0:
+        yield None
+        return
+    is_current = cuda.cuCtxPushCurrent_v2(context) == 0
+    try:
+        yield cuda if is_current else None
+    finally:
+        if is_current:
+            cuda.cuCtxPopCurrent_v2(ctypes.byref(context))
+        cuda.cuDevicePrimaryCtxRelease_v2(ctypes.c_int(ordinal))
+
+
+def wait_for_work(ordinal: int, stream: Any = None) -> None:
+    """Waits for the work that was given to a stream before, or without a stream to all streams of the
+    device's primary context, which other libraries use too. After an error of the device it returns
+    at once."""
+    with primary_context(ordinal) as cuda:
+        if cuda is not None and _is_handle(stream):
+            cuda.cuStreamSynchronize(ctypes.c_void_p(stream))
+        elif cuda is not None:
+            cuda.cuCtxSynchronize()
+
+
+# ---- Host memory ---------------------------------------------------------------------------------
+
+# Looked up once: a call of a small permutation costs a few microseconds.
+_end = lib.shufpy_end
+_own = ffi.gc
+_buffer = ffi.buffer
+_array = np.frombuffer
+_U32 = np.dtype(np.uint32)
+
+
+def array_of_u32(lease: Any, count: int) -> np.ndarray[Any, Any]:
+    """A read-only array over a lease of u32. It takes the lease over."""
+    address = _own(lease.data, partial(_end, lease))
+    return _array(memoryview(_buffer(address, 4 * count)).toreadonly(), _U32)
+
+
+class Lease:
+    """A lease of the daemon's memory in this process. It ends when nothing refers to `address`."""
+
+    __slots__ = ("address", "bytes", "dtype", "_fields")
+
+    def __init__(self, lease: Any) -> None:
+        self._fields = lease.lease
+        self.bytes: int = lease.bytes
+        self.dtype = BY_NUMBER.get(lease.dtype)
+        self.address = _own(lease.data, partial(_end, lease))
+
+    @property
+    def rows(self) -> int:
+        return int(self._fields.result.shape.rows)
+
+    @property
+    def count(self) -> int:
+        """Values in a row."""
+        return int(self._fields.result.shape.count)
+
+    @property
+    def block(self) -> tuple[int, int]:
+        """The id and the bytes of the daemon's block that has the values."""
+        return int(self._fields.block), int(self._fields.block_bytes)
+
+    def release(self) -> None:
+        """Ends the lease now. Further calls do nothing."""
+        ffi.release(self.address)
+
+    def array(self, dtype: npt.DTypeLike | None = None) -> np.ndarray[Any, Any]:
+        """A read-only array without a copy, of one dimension, or of two with several rows."""
+        kind: Any = self.dtype if dtype is None else dtype
+        if self.bytes == 0:
+            empty: np.ndarray[Any, Any] = np.empty((self.rows * self.count,), kind)
+            empty.flags.writeable = False
+            return empty
+        return _array(memoryview(_buffer(self.address, self.bytes)).toreadonly(), kind)
+
+
+# ---- The memory of a GPU -------------------------------------------------------------------------
 
 _CUDA = 2  # kDLCUDA
 _CODES = {"i": 0, "u": 1, "f": 2}  # DLDataTypeCode
@@ -61,8 +167,8 @@ class _Owner(NamedTuple):
 @ffi.def_extern()
 def shufpy_dlpack_owner_free(handle: Any) -> None:
     owner = _owners.pop(int(ffi.cast("uintptr_t", handle)), None)
-    if owner is not None and owner.generation == _fork.generation:
-        _streams.wait(owner.device, owner.stream)
+    if owner is not None and owner.generation == _process.generation:
+        wait_for_work(owner.device, owner.stream)
 
 
 def gpu_of(device: Any) -> Any:
@@ -82,7 +188,7 @@ def device_of(device: Any) -> int:
 def _ordinal_of(address: int) -> int:
     """The number of the GPU, as this process counts them. libshuf has loaded libcuda before."""
     ordinal = ctypes.c_int()
-    status = _streams.libcuda().cuPointerGetAttribute(
+    status = libcuda().cuPointerGetAttribute(
         ctypes.byref(ordinal), ctypes.c_int(_ORDINAL), ctypes.c_uint64(address)
     )
     if status != 0:
@@ -109,7 +215,7 @@ class DeviceArray:
 
     def __init__(self, lease: Lease, dtype: Any, shape: tuple[int, ...], ordinal: int) -> None:
         self._lease = lease
-        self._generation = _fork.generation
+        self._generation = _process.generation
         if len(shape) > _DIMENSIONS:
             raise Invalid(f"size: {len(shape)} dimensions: expected at most {_DIMENSIONS} with a device")
         self.dtype = np.dtype(dtype)
@@ -162,7 +268,7 @@ class DeviceArray:
         assert self._lease is not None
         handle = ffi.new_handle(self._lease)
         _owners[int(ffi.cast("uintptr_t", handle))] = _Owner(
-            handle, self._lease, _fork.generation, self.device, stream
+            handle, self._lease, _process.generation, self.device, stream
         )
         tensor = ffi.new("shufpy_tensor *")
         tensor.data, tensor.owner, tensor.device = ffi.cast("void *", self.ptr), handle, self.device
@@ -194,13 +300,13 @@ class DeviceArray:
     def _check(self) -> None:
         if self._lease is None:
             raise Closed("array: it is closed; request it again")
-        if self._generation != _fork.generation:
+        if self._generation != _process.generation:
             raise DeviceError("array: of the parent process; a child requests its own after fork()")
 
     def close(self) -> None:
         """Gives the lease back, unless a consumer still uses it. Further calls do nothing."""
-        if self._is_shown and self._lease is not None and self._generation == _fork.generation:
-            _streams.wait(self.device)
+        if self._is_shown and self._lease is not None and self._generation == _process.generation:
+            wait_for_work(self.device)
         self._lease = None
 
     def __del__(self) -> None:
@@ -219,7 +325,7 @@ def head_of(array: DeviceArray, count: int, stream: int) -> np.ndarray[Any, Any]
     than a copy by torch. Errors: DeviceError."""
     array._check()
     values = np.empty(count, array.dtype)
-    with _streams.primary_context(array.device) as cuda:
+    with primary_context(array.device) as cuda:
         error = cuda is None or cuda.cuMemcpyDtoHAsync_v2(
             ctypes.c_void_p(values.ctypes.data), ctypes.c_uint64(array.ptr), ctypes.c_size_t(values.nbytes),
             ctypes.c_void_p(stream),

@@ -8,7 +8,7 @@ from typing import Any, Sequence, Union
 
 import numpy as np
 
-from . import _arguments, _dtype, _interval, _request
+from . import _arguments, _dtype, _in_process, _request
 from ._calls import Calls
 from ._device import device_of, gpu_of
 from ._errors import Invalid, renamed
@@ -103,12 +103,12 @@ class Draws(Calls):
         low, high = _arguments.real("low", low), _arguments.real("high", high)
         if device is not None and (low, high) != (0.0, 1.0) and kind.kind != "u":
             raise Invalid(f"low: {low}, high: {high}: expected 0 and 1 with a device")
-        to = _interval.interval(low, high, kind)
+        to = _in_process.interval(low, high, kind)
         values = self._draw("uniform", size, seed, key, stream, offset, generator, number, device, progress)
         if to is None:
             return values
         result = np.array(values, kind)
-        _interval.scale(result, to)
+        _in_process.scale(result, to)
         return result[()]
 
     @advise_arguments

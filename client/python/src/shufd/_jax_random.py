@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Permutations and random numbers as arrays of JAX, computed in this process; shufd.jax exports them.
 
-On CPUs, and on GPUs of CUDA if the package has its CUDA library, XLA calls libshuf, which fills the memory of the result; on a
-GPU in XLA's stream. The seed and the place may be values that jit and vmap trace. On a GPU, a call whose numbers are not
+On CPUs, and on GPUs of CUDA if the package has its CUDA library, XLA calls libshuf without Python: two handlers of XLA's
+foreign function interface (ffi/xla.c) fill the memory of the result, on a GPU in XLA's stream. The seed and the place may be values that jit and vmap trace. On a GPU, a call whose numbers are not
 fixed in its program first waits for the work before it and copies these numbers to the host.
 
 On other platforms, and with JAX before 0.5.0, a callback of the host computes the values: XLA calls Python, which costs
@@ -11,19 +11,26 @@ some 300 us, holds Python's global lock for a moment, and copies the values.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import math
+import pathlib
+import re
+import warnings
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence, Union
 
 import numpy as np
 
-from . import _arguments, _dtype, _jax_ffi, _request, local
+from . import _arguments, _dtype, _request, local
 from ._arguments import seed_of, u64
-from ._errors import Invalid, renamed
-from ._in_process import check
-from ._shuf import lib
+from ._errors import DeviceError, Invalid, renamed
+from ._in_process import check, workspace_bytes
+from ._shuf import ffi, lib
 
 _LOW = 0xFFFF_FFFF
+_TARGET = "shufd_fill"
+_ALIGNMENT = 16  # bytes, of CUDA memory
+_WORKSPACE_ALIGNMENT = 256
 Shape = Union[int, Sequence[int]]
 if TYPE_CHECKING:  # the samplers for Grain need no JAX
     import jax
@@ -97,12 +104,103 @@ class _Form(NamedTuple):
         check(status)
 
 
+# ---- The platforms on which XLA can call libshuf -------------------------------------------------
+
+
+class Platforms(NamedTuple):
+    """The platforms of JAX, such as "cpu", on which XLA can call libshuf, and whether this process has others."""
+
+    names: frozenset[str]
+    has_others: bool
+
+
+@functools.cache
+def _platforms() -> Platforms:
+    """The first call registers the handlers. JAX has jax.ffi from version 0.5.0 on."""
+    try:
+        import jax.ffi
+        from jax.extend.backend import backends
+    except ImportError:
+        return Platforms(frozenset(), True)
+    found = set(backends())
+    names = set()
+    if _is_known(*_version()) and _register("cpu", "cpu", "shufpy_xla_fill_host"):
+        names.add("cpu")
+        if "cuda" in found and _has_cuda_library() and _register("cuda", "CUDA", "shufpy_xla_fill_cuda"):
+            names.add("cuda")
+    return Platforms(frozenset(names), not found <= names)
+
+
+def _version() -> tuple[int, int]:
+    """The version of the interface, from the header that jaxlib brings for handlers; without it, the oldest one."""
+    import jax.ffi
+
+    header = pathlib.Path(jax.ffi.include_dir(), "xla/ffi/api/c_api.h")
+    if not header.exists():
+        return 0, 1
+    text = header.read_text()
+    major, minor = (int(re.findall(rf"#define XLA_FFI_API_{name} (\d+)", text)[0]) for name in ("MAJOR", "MINOR"))
+    return major, minor
+
+
+def _is_known(major: int, minor: int) -> bool:
+    if not lib.shufpy_xla_set_version(major, minor):
+        _warn(f"its foreign function interface has version {major}.{minor}, expected 0.1 or a later 0.x")
+        return False
+    return True
+
+
+def _register(name: str, platform: str, handler: str) -> bool:
+    import jax.ffi
+
+    address = int(ffi.cast("uintptr_t", ffi.addressof(lib, handler)))
+    try:
+        jax.ffi.register_ffi_target(_TARGET, jax.ffi.pycapsule(ctypes.c_void_p(address)), platform=platform)
+    except Exception as error:  # its class differs between versions of JAX
+        _warn(f"XLA refuses the function of libshuf for {name}: {error}")
+        return False
+    return True
+
+
+def _warn(reason: str) -> None:
+    import jax
+
+    text = f"jax {jax.__version__}: {reason}; callbacks of Python compute the values instead, which takes longer"
+    warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
+def _has_cuda_library() -> bool:
+    try:
+        workspace_bytes(_request.whole(1, 0, None, 0, "primefold"))
+    except DeviceError as error:
+        _warn(str(error))
+        return False
+    return True
+
+
+def _workspace_of(request: Any) -> int:
+    """The device memory that a GPU needs for a request; 0 if no GPU may compute it. Fails with Invalid if no GPU can."""
+    return workspace_bytes(request) if "cuda" in _platforms().names else 0
+
+
+# ---- Calls ---------------------------------------------------------------------------------------
+
+
 def _by_xla(form: _Form, workspace: int, *words: Any, **fixed: Any) -> Any:
+    """An array that libshuf fills. The handler takes its numbers from `words` or from the attribute of this name. Under vmap
+    there is still one call, with the words of all elements, and a workspace for each of them."""
+    import jax
+
     fields = np.array([form.n, form.source[0], form.dtype, form.source[1], form.size], np.uint64)
-    law = np.array([form.mean, form.std])
-    return _jax_ffi.fill(
-        form.shape, form.kind, workspace, *words, **fixed, form=fields, law=law, algorithm=form.algorithm
-    )
+    lanes = _ALIGNMENT // form.kind.itemsize if "cuda" in _platforms().names else 1
+    filled = -(-form.size // lanes) * lanes  # so each row of a batch begins at an aligned address
+    results = [jax.ShapeDtypeStruct(form.shape if filled == form.size else (filled,), form.kind)]
+    if workspace:
+        results.append(jax.ShapeDtypeStruct((-(-workspace // _WORKSPACE_ALIGNMENT), _WORKSPACE_ALIGNMENT // 4), np.uint32))
+    values = jax.ffi.ffi_call(_TARGET, results, vmap_method="expand_dims")(
+        *words, **fixed, form=fields, law=np.array([form.mean, form.std]), algorithm=form.algorithm
+    )[0]
+    return values if filled == form.size else values[: form.size].reshape(form.shape)
 
 
 def _by_callback(form: _Form, words: Any) -> Any:
@@ -127,10 +225,10 @@ def _program(form: _Form, fixed: tuple[int, ...] = ()) -> Callable[..., Any]:
     import jax
 
     constant = np.array(fixed, np.uint32)
-    names, has_others = _jax_ffi.platforms()
+    names, has_others = _platforms()
     workspace = 0
     try:
-        workspace = _jax_ffi.workspace(form.request()) if form.n else 0
+        workspace = _workspace_of(form.request()) if form.n else 0
     except Invalid:  # the permutation is too large for a GPU
         names, has_others = names - {"cuda"}, True
 
@@ -165,7 +263,7 @@ def _call(form: _Form, **numbers: Any) -> Any:
     if not all(isinstance(words, np.ndarray) for words in each):
         return _program(form)(jnp.stack(each))
     words = np.stack(each)
-    if "cuda" in _jax_ffi.platforms().names and isinstance(jnp.asarray(words), jax.core.Tracer):
+    if "cuda" in _platforms().names and isinstance(jnp.asarray(words), jax.core.Tracer):
         return _program(form, tuple(words.ravel().tolist()))()
     return _program(form)(words)
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from . import _out
+from . import _in_process
 from ._arguments import integer, is_below, real, seed_of, shown, u64
 from ._dtype import as_u64
 from ._errors import Invalid
@@ -244,7 +244,7 @@ class Mixture(Order):
     # ---- Places ----
 
     def _fill(self, first: int, count: int, stride: int, threads: int, arrays: Sequence[Any]) -> None:
-        number = _out.threads_of(threads)
+        number = _in_process.threads_of(threads)
         if count:
             addresses = [0 if array is None else array.ctypes.data for array in arrays]
             check(lib.shufpy_mixture_fill(self._mixture, first, count, stride, number, *addresses))
@@ -253,15 +253,15 @@ class Mixture(Order):
         """What stands at the positions offset, offset + stride, ..., `count` of them, as new arrays: sources (uint32), their
         epochs and records (int64)."""
         first, number, step = self._checked(offset, count, stride)
-        source = _out.new((number,), np.dtype(np.uint32))
-        epoch, record = (_out.new((number,), np.dtype(np.int64)) for _ in range(2))
+        source = _in_process.new((number,), np.dtype(np.uint32))
+        epoch, record = (_in_process.new((number,), np.dtype(np.int64)) for _ in range(2))
         self._fill(first, number, step, threads, (None, source, epoch, record))
         return Places(source, epoch, record)
 
     def range(self, offset: int, count: int, stride: int = 1, *, threads: int = 1) -> Integers:
         """As Order.range()."""
         first, number, step = self._checked(offset, count, stride)
-        out: Integers = _out.new((number,), np.dtype(np.int64))
+        out: Integers = _in_process.new((number,), np.dtype(np.int64))
         self._fill(first, number, step, threads, (out, None, None, None))
         return out
 
@@ -288,7 +288,7 @@ class Mixture(Order):
         if sources.size and int(sources.max()) >= len(self.sizes):
             raise Invalid(f"source: {int(sources.max())}: expected less than {len(self.sizes)}")
         flat = [np.ascontiguousarray(a, dtype) for a, dtype in ((sources, np.uint32), (epochs, np.uint64), (records, np.uint64))]
-        out = _out.new(sources.shape, np.dtype(np.int64))
+        out = _in_process.new(sources.shape, np.dtype(np.int64))
         check(lib.shufpy_mixture_positions(self._mixture, out.size, *(a.ctypes.data for a in flat), out.ctypes.data))
         out[out >= self._end] = -1
         return out if out.ndim else int(out)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""The names of a module: those that dir() shows, and the advice about names that it lacks. The advice about arguments
-of a method with the names that other libraries give them."""
+"""What dir(), help() and errors show: the names of a module, the advice about names that it lacks and about arguments
+with the names that other libraries give them, and the text of functions that stand for a method of the client."""
 
 from __future__ import annotations
 
 import difflib
 import functools
 import inspect
+from collections.abc import Callable
 from typing import Any, Callable, Iterable, Mapping, TypeVar, cast
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -74,3 +75,16 @@ def advise_arguments(function: _Function) -> _Function:
             raise
 
     return cast(_Function, call)
+
+
+def documented_by(method: Callable[..., Any]) -> Callable[[_Function], _Function]:
+    """Gives a function the parameters and the text of a method, for help() and for completion."""
+
+    def document(function: _Function) -> _Function:
+        signature = inspect.signature(method)
+        parameters = list(signature.parameters.values())[1:]  # without self
+        vars(function)["__signature__"] = signature.replace(parameters=parameters)
+        function.__doc__ = f"{function.__doc__}\n\n{inspect.getdoc(method)}"
+        return function
+
+    return document

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from . import _streams
+from . import _device
 
 KEPT_S = 10.0  # an unused mapping stays open so long
 _LAZY_PEER_ACCESS = 1  # CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
@@ -64,7 +64,7 @@ def offer(tensor: torch.Tensor) -> Offer | None:
     if os.environ.get("NCCL_P2P_DISABLE") == "1":
         return None
     try:
-        with _streams.primary_context(tensor.device.index) as cuda:
+        with _device.primary_context(tensor.device.index) as cuda:
             return cuda and _offer(cuda, tensor.device.index, tensor.data_ptr())
     except OSError:  # no libcuda.so.1, as with GPUs of another maker
         return None
@@ -93,14 +93,14 @@ def freed() -> Freed | None:
 def _exists(ordinal: int, base: int, handle: bytes) -> bool:
     """Whether the allocation has not been freed. Another one at its address has another handle."""
     now = (ctypes.c_char * 64)()
-    with _streams.primary_context(ordinal) as cuda:
+    with _device.primary_context(ordinal) as cuda:
         return cuda is None or (cuda.cuIpcGetMemHandle(ctypes.byref(now), ctypes.c_uint64(base)) == 0 and now.raw == handle)
 
 
 def _open(ordinal: int, bytes_of_handle: bytes) -> int | None:
     address, handle = ctypes.c_uint64(), _Handle()
     ctypes.memmove(ctypes.byref(handle), bytes_of_handle, 64)
-    with _streams.primary_context(ordinal) as cuda:
+    with _device.primary_context(ordinal) as cuda:
         if cuda is None or cuda.cuIpcOpenMemHandle_v2(ctypes.byref(address), handle, _LAZY_PEER_ACCESS) != 0:
             return None
     return address.value
@@ -109,7 +109,7 @@ def _open(ordinal: int, bytes_of_handle: bytes) -> int | None:
 def _close(ordinal: int, address: int) -> None:
     """Another thread may be capturing a CUDA graph: the close is no part of it."""
     mode = ctypes.c_int(_RELAXED)
-    with _streams.primary_context(ordinal) as cuda:
+    with _device.primary_context(ordinal) as cuda:
         if cuda is not None:
             cuda.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
             cuda.cuIpcCloseMemHandle(ctypes.c_uint64(address))

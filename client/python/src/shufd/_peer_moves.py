@@ -8,7 +8,7 @@ from typing import Any, Callable
 
 import torch
 
-from . import _peer_kernels, _streams
+from . import _device, _peer_kernels
 from ._errors import DeviceError
 from ._move import Move, row_bytes
 from ._peer_kernels import Owner, PlanTable, Request, Sender
@@ -73,7 +73,7 @@ def _new_stream(device: torch.device) -> torch.cuda.Stream:
 
 def _copy(ordinal: int, target: int, source: int, bytes: int, stream: int) -> None:
     """By a copy engine, which leaves the processors of the GPU to the kernels."""
-    with _streams.primary_context(ordinal) as cuda:
+    with _device.primary_context(ordinal) as cuda:
         error = cuda is None or cuda.cuMemcpyDtoDAsync_v2(
             ctypes.c_uint64(target), ctypes.c_uint64(source), ctypes.c_size_t(bytes), ctypes.c_void_p(stream)
         )

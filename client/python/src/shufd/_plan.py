@@ -7,7 +7,6 @@ import dataclasses
 import itertools
 from typing import Any, Sequence
 
-import numpy as np
 import numpy.typing as npt
 
 Numbers = npt.NDArray[Any]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from . import _streams
+from . import _device
 from ._device import head_of
 from ._plan import NUMBER_BYTES, OneSidedPlan, Plan
 
@@ -119,7 +119,7 @@ class OneSidedLists(_Plan):
     def __del__(self) -> None:
         """Waits if an exception, such as a second KeyboardInterrupt, has prevented wait()."""
         if not self.has_waited and not self.on_host:
-            _streams.wait(self.numbers.device)
+            _device.wait_for_work(self.numbers.device)
 
     def longest(self) -> list[int]:
         """The most records that a part has of each rank."""

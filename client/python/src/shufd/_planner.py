@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 import torch
 
-from . import _errors, _idle_threads, _kept_mappings, _wait
+from . import _errors, _kept_mappings, _wait
 from ._agreement import Arguments
 from ._device import DeviceArray, block_of
 from ._plan import OneSidedPlan, Plan
@@ -49,7 +49,7 @@ class Planner:
         with contextlib.suppress(Exception):
             client = self._client()
             ask = functools.partial(client._with, client._connection(), functools.partial(self._ask, *sizes))
-            work = _wait.Work(ask, _idle_threads.start)
+            work = _wait.Work(ask, _wait.start_in_idle_thread)
             self.early = sizes, work
             work.wait_for_start()  # the daemon computes for longer than this thread needs for the rest
 

@@ -10,17 +10,124 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from typing import Any, Dict
 
-from . import _lifeline, _options
+from ._arguments import shown
 from ._client import Client
-from ._errors import DeviceError, NoDaemon, must_choose
+from ._connection import held_lifelines, hold_lifeline, lifeline_of
+from ._errors import DeviceError, Invalid, NoDaemon, must_choose
 from ._programs import path_of, private_environment
+
+# ---- Options ------------------------------------------------------------------------------------
+
+_Options = Dict[str, str]  # the texts of the arguments that are not None
+_FILE = "options"  # beside the socket of a private daemon
+# A private daemon has the limits of shufd.conf, but not the settings that only the daemon of the machine needs.
+_PRIVATE = ("--socket-mode=0600", "--socket-group=", "--keys=", "--metrics=off", "--metrics-file=")
+_LIMITS = {"host_memory": "host_limit", "device_memory": "memory_limit"}  # names in Client.status()
+_UNITS = {"": 1, **{f"{unit}{i}": (1024 if i else 1000) ** (k + 1) for k, unit in enumerate("KMGT") for i in ("", "i")}}
+
+
+def _words(options: _Options) -> list[str]:
+    return [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+
+
+def _ask_shufd(options: _Options, flag: str) -> str:
+    """The error of the program shufd about its options; empty if there is none."""
+    program = subprocess.run(
+        [path_of("shufd"), flag, *_PRIVATE, *_words(options)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, env=private_environment(),
+    )  # fmt: skip
+    lines = program.stderr.decode(errors="replace").splitlines()
+    return (lines or ["no reason"])[-1].removeprefix("error: ") if program.returncode else ""
+
+
+def _checked(**arguments: Any) -> _Options:
+    """The arguments of serve() as options. Fails with Invalid if shufd refuses one."""
+    for name, value in arguments.items():
+        if value is not None and (not isinstance(value, (int, str)) or "\n" in str(value)):
+            raise Invalid(f"{name}: {shown(value)}: expected text such as {'auto' if name == 'backend' else '8Gi'}")
+    options = {name: str(value) for name, value in arguments.items() if value is not None}
+    if options == {"backend": "auto"}:
+        return options
+    if wrong := _ask_shufd(options, "--print-config"):
+        raise Invalid(wrong)
+    return options
+
+
+def _try_out(options: _Options) -> None:
+    """Fails with NoDaemon if a daemon with these options could not start."""
+    if wrong := _ask_shufd(options, "--check"):
+        raise NoDaemon(f"shufd did not start: {wrong}")
+
+
+def _write_options(directory: str, options: _Options) -> None:
+    """Replaces the options of a private daemon at once, because its shell may read them at any time."""
+    new = pathlib.Path(directory, f"{_FILE}.new")
+    new.write_text("".join(f"{word}\n" for word in _words(options)))
+    os.replace(new, new.with_name(_FILE))
+
+
+def _read_options(directory: str) -> _Options:
+    """The options of a private daemon; none for another daemon."""
+    path = pathlib.Path(directory, _FILE)
+    if not path.exists():
+        return {}
+    pairs = (line.removeprefix("--").partition("=") for line in path.read_text().splitlines())
+    return {name.replace("-", "_"): value for name, _, value in pairs}
+
+
+def _merged(running: _Options, options: _Options) -> _Options:
+    """The options of a daemon that starts again. "auto" leaves the choice of a backend as it was."""
+    chosen = {name: value for name, value in options.items() if value != "auto"}
+    return {**running, **chosen}
+
+
+def _bytes(text: str) -> int | None:
+    """A size in bytes; None for a part such as 25%."""
+    match = re.fullmatch(r"(\d+) ?([KMGT]?i?)B?", text)
+    return int(match[1]) * _UNITS[match[2]] if match and match[2] in _UNITS else None
+
+
+def _is_running(name: str, value: str, state: dict[str, Any]) -> bool:
+    """Whether a daemon with this status has the value of an option."""
+    if name == "backend":
+        return value in ("auto", state["backend"])
+    if name == "device_memory" and state["backend"] == "cpu":
+        return True  # it has no effect
+    return _bytes(value) == int(state[_LIMITS[name]])
+
+
+def _first_difference(options: _Options, client: Client) -> str | None:
+    """The name of the first option that the running daemon has with another value."""
+    running = _read_options(os.path.dirname(client.socket))
+    if all(running.get(name) == value for name, value in options.items()):
+        return None
+    state = client.status()
+    return next((n for n, v in options.items() if running.get(n) != v and not _is_running(n, v, state)), None)
+
+
+def _refusal(name: str, options: _Options, client: Client) -> Invalid:
+    """The error for an option of a daemon that this process did not start."""
+    state = client.status()
+    value = state["backend"] if name == "backend" else f"{state[_LIMITS[name]]:,} bytes"
+    private = bool(_read_options(os.path.dirname(client.socket)))
+    change = "pass it to serve() in the process that started this daemon" if private else (
+        "change it in the configuration of this daemon")  # fmt: skip
+    return Invalid(
+        f"{name}: {options[name]}: expected {value}, as in the daemon that runs on {client.socket} (pid "
+        f"{state['pid']}); leave {name} out, or {change}"
+    )
+
+
+# ---- Daemons -------------------------------------------------------------------------------------
 
 _VARIABLE = "SHUFD_SOCKET"  # where libshuf and the children look
 _START_SECONDS = 60.0
@@ -45,7 +152,7 @@ exec 3<lifeline 4>pid 5<pid
         begin=$(date +%s)
         set --
         while IFS= read -r option; do set -- "$@" "$option"; done <options
-        "$shufd" --socket "$directory/shufd.sock" {" ".join(_options.PRIVATE)} "$@" 2>>log 3<&- 4>&- 5<&- &
+        "$shufd" --socket "$directory/shufd.sock" {" ".join(_PRIVATE)} "$@" 2>>log 3<&- 4>&- 5<&- &
         echo $! >&4
         wait $!
         code=$?
@@ -72,14 +179,14 @@ _lock = threading.Lock()
 _guardians: dict[str, tuple[int, subprocess.Popen[bytes]]] = {}  # by directory; with the process that started it
 
 
-def _start(directory: str, options: _options.Options) -> None:
+def _start(directory: str, options: _Options) -> None:
     """Starts the shell. It gets other standard streams, so it does not keep a pipe of this process
     open. Its own messages go to the file `shell`."""
-    lifeline = _lifeline.path_of(os.path.join(directory, "x"))
+    lifeline = lifeline_of(os.path.join(directory, "x"))
     os.mkfifo(lifeline, 0o600)
     # Opened for reading too, because opening only for writing waits for a reader.
-    _lifeline.held[lifeline] = os.open(lifeline, os.O_RDWR | os.O_CLOEXEC)
-    _options.write(directory, options)
+    held_lifelines[lifeline] = os.open(lifeline, os.O_RDWR | os.O_CLOEXEC)
+    _write_options(directory, options)
     with pathlib.Path(directory, "shell").open("wb") as messages:
         guardian = subprocess.Popen(
             ["/bin/sh", "-c", _GUARDIAN, "sh", directory, path_of("shufd")],
@@ -96,8 +203,8 @@ def _settle(directory: str) -> None:
     """Replaces the descriptor of _start(), which is open for reading and writing, by one for writing
     only."""
     socket = os.path.join(directory, "shufd.sock")
-    both = _lifeline.held.pop(_lifeline.path_of(socket))
-    _lifeline.hold(socket)
+    both = held_lifelines.pop(lifeline_of(socket))
+    hold_lifeline(socket)
     os.close(both)
 
 
@@ -163,14 +270,14 @@ def serve(
     """
     from . import _replace_lost_daemons
 
-    options = _options.checked(backend=backend, host_memory=host_memory, device_memory=device_memory)
+    options = _checked(backend=backend, host_memory=host_memory, device_memory=device_memory)
     with _lock:
         client = _find_or_start(options, reconnect, quiet)
     _replace_lost_daemons(client)
     return client
 
 
-def _find_or_start(options: _options.Options, reconnect: float, quiet: bool) -> Client:
+def _find_or_start(options: _Options, reconnect: float, quiet: bool) -> Client:
     try:
         client = Client(None, reconnect=reconnect)
     except NoDaemon as error:
@@ -178,11 +285,11 @@ def _find_or_start(options: _options.Options, reconnect: float, quiet: bool) -> 
             raise NoDaemon(f"not started privately: {error}") from None
         return _serve_privately(options, reconnect, quiet)
     directory = os.path.dirname(client.socket)
-    different = _options.first_difference(options, client)
+    different = _first_difference(options, client)
     if different is None:
         return client
     if _guardians.get(directory, (0,))[0] != os.getpid():
-        raise _options.refusal(different, options, client)
+        raise _refusal(different, options, client)
     return _restart(directory, client, options, quiet)
 
 
@@ -197,7 +304,7 @@ def _check_length(directory: str) -> None:
         )
 
 
-def _serve_privately(options: _options.Options, reconnect: float, quiet: bool) -> Client:
+def _serve_privately(options: _Options, reconnect: float, quiet: bool) -> Client:
     silent = os.environ.get(_VARIABLE)
     try:
         directory = tempfile.mkdtemp(prefix="shufd-")
@@ -215,13 +322,13 @@ def _serve_privately(options: _options.Options, reconnect: float, quiet: bool) -
     return client
 
 
-def _restart(directory: str, client: Client, options: _options.Options, quiet: bool) -> Client:
+def _restart(directory: str, client: Client, options: _Options, quiet: bool) -> Client:
     """Starts the private daemon again, with other values for some options."""
-    options = _options.merged(_options.read(directory), options)
-    _options.try_out(options)
+    options = _merged(_read_options(directory), options)
+    _try_out(options)
     before, log_begin = client.status()["pid"], len(_read(directory, "log").encode())
     client.close()
-    _options.write(directory, options)
+    _write_options(directory, options)
     pathlib.Path(directory, "again").touch()
     os.kill(before, signal.SIGTERM)
     client = _await(directory, client._reconnect, before, log_begin)

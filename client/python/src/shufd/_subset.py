@@ -13,7 +13,7 @@ from . import _arguments
 from ._arguments import shown
 from ._dtype import as_u64
 from ._errors import Invalid
-from ._fingerprint import fingerprint
+from ._in_process import fingerprint
 from ._order import Order
 
 if TYPE_CHECKING:

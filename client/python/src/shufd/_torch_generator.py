@@ -10,11 +10,10 @@ from typing import Any
 
 import torch
 
-from . import _request
-from . import _torch_fill as fill
+from . import _request, _torch_fill as fill
 from ._arguments import integer, shown, u64
 from ._errors import Invalid
-from ._torch_ops import recorder
+from ._torch_fill import recorder
 from ._torch_random import bits_, exponential_, integers_, normal_, randperm, uniform_
 from .random import Stream, kind_of
 
@@ -94,50 +93,38 @@ class Generator:
         """Fills a tensor with the next normal numbers, and returns it. Arguments and errors: as shufd.torch.normal_()."""
         _refuse_capture()
         _request.check_method(method)
-        kind = _kind_of(method, tensor)
-        place = self._place
-        return place._take(kind, tensor.numel(), lambda offset: normal_(
-            tensor, mean, std, seed=place.seed, stream=place.stream, offset=offset, method=method
-        ))  # fmt: skip
+        return self._fill(normal_, method, tensor, mean, std, method=method)
 
     @_opaque_to_compile
     def uniform_(self, tensor: torch.Tensor, low: float = 0.0, high: float = 1.0) -> torch.Tensor:
         """Fills a tensor with the next uniform numbers of [low, high), and returns it. Arguments and errors: as
         shufd.torch.uniform_()."""
-        _refuse_capture()
-        place = self._place
-        return place._take(_kind_of("uniform", tensor), tensor.numel(), lambda offset: uniform_(
-            tensor, low, high, seed=place.seed, stream=place.stream, offset=offset
-        ))  # fmt: skip
+        return self._fill(uniform_, "uniform", tensor, low, high)
 
     @_opaque_to_compile
     def exponential_(self, tensor: torch.Tensor, lambd: float = 1.0) -> torch.Tensor:
         """Fills a tensor with the next exponential numbers, and returns it. Arguments and errors: as
         shufd.torch.exponential_()."""
-        _refuse_capture()
-        place = self._place
-        return place._take(_kind_of("exponential", tensor), tensor.numel(), lambda offset: exponential_(
-            tensor, lambd, seed=place.seed, stream=place.stream, offset=offset
-        ))  # fmt: skip
+        return self._fill(exponential_, "exponential", tensor, lambd)
 
     @_opaque_to_compile
     def bits_(self, tensor: torch.Tensor, p: float = 0.5) -> torch.Tensor:
         """Fills a tensor with the next integers of random bits, and returns it. Arguments and errors: as
         shufd.torch.bits_()."""
-        _refuse_capture()
-        place = self._place
-        return place._take(_kind_of("bits", tensor), tensor.numel(), lambda offset: bits_(
-            tensor, p, seed=place.seed, stream=place.stream, offset=offset
-        ))  # fmt: skip
+        return self._fill(bits_, "bits", tensor, p)
 
     @_opaque_to_compile
     def integers_(self, tensor: torch.Tensor, bound: int) -> torch.Tensor:
         """Fills a tensor with the next integers below a bound, and returns it. Arguments and errors: as
         shufd.torch.integers_()."""
+        return self._fill(integers_, "integers", tensor, bound)
+
+    def _fill(self, fill_: Any, law: str, tensor: Any, *arguments: Any, **options: Any) -> torch.Tensor:
+        """fill_(tensor, *arguments) with the next numbers of a law."""
         _refuse_capture()
         place = self._place
-        return place._take(_kind_of("integers", tensor), tensor.numel(), lambda offset: integers_(
-            tensor, bound, seed=place.seed, stream=place.stream, offset=offset
+        return place._take(_kind_of(law, tensor), tensor.numel(), lambda offset: fill_(
+            tensor, *arguments, seed=place.seed, stream=place.stream, offset=offset, **options
         ))  # fmt: skip
 
     def randn(self, *size: Any, dtype: torch.dtype | None = None, device: Any = None) -> torch.Tensor:

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""Long calls. Python runs signal handlers only between its own instructions, so Ctrl-C cannot end a
-call in C. So if the main thread makes a long call, the call runs in another thread. The main thread
-waits for it and shows progress. A handler may raise an exception between any two instructions, and the
-classes of `threading` do not survive that, so this module uses the functions that they are made of."""
+"""Calls in other threads.
+
+Python runs signal handlers only between its own instructions, so Ctrl-C cannot end a call in C. So if the main thread
+makes a long call, the call runs in another thread. The main thread waits for it and shows progress. A handler may raise
+an exception between any two instructions, and the classes of `threading` do not survive that, so this module uses the
+functions that they are made of.
+"""
 
 from __future__ import annotations
 
 import _thread
 import importlib.util
+import os
 import sys
 import threading
 import time
@@ -104,3 +108,50 @@ def run(function: Callable[[], T], title: str, progress: bool | None, cancel: Ca
         cancel()
         raise
     return work.result()  # type: ignore[no-any-return]
+
+
+# ---- Threads that wait for their next work -------------------------------------------------------
+
+IDLE_S = 10.0  # a thread without work ends after so long
+
+
+class _Seat:
+    """A thread that waits for work. Work in the list comes before the release of the lock."""
+
+    __slots__ = ("lock", "work")
+
+    def __init__(self) -> None:
+        self.lock = _thread.allocate_lock()
+        self.lock.acquire()
+        self.work: list[Callable[[], None]] = []
+
+
+_seats: list[_Seat] = []
+os.register_at_fork(after_in_child=_seats.clear)  # a child has none of the threads
+
+
+def start_in_idle_thread(work: Callable[[], None]) -> None:
+    """Runs work() in another thread. It must not raise an exception. If a signal handler raises one in this call, the
+    thread may wait until the process ends."""
+    try:
+        seat = _seats.pop()
+    except IndexError:
+        _thread.start_new_thread(_serve, (work,))
+        return
+    seat.work.append(work)
+    seat.lock.release()
+
+
+def _serve(work: Callable[[], None]) -> None:
+    while True:
+        work()
+        del work
+        seat = _Seat()
+        _seats.append(seat)
+        while not seat.lock.acquire(timeout=IDLE_S):
+            try:
+                _seats.remove(seat)
+                return
+            except ValueError:  # start_in_idle_thread() has taken it, and gives it work
+                pass
+        work = seat.work.pop()

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _arguments, _out
+from . import _arguments, _in_process
 from ._arguments import flag, optional, seed_of, shown, u64
 from ._dtype import NUMBERS, as_u64
 from ._errors import Invalid
-from ._fingerprint import fingerprint
-from ._in_process import check
+from ._in_process import check, fingerprint
 from ._names import advise_arguments
 from ._order import END, Integers, Order
 from ._shuf import ffi, lib
@@ -46,7 +45,7 @@ def _type_of(values: npt.NDArray[Any]) -> int:
 
 def sample_of(weights: npt.NDArray[Any], count: int, seed: int, epoch: int) -> Integers:
     """weighted_sample() of a weight_array()."""
-    out: Integers = _out.new((count,), np.dtype(np.int64))
+    out: Integers = _in_process.new((count,), np.dtype(np.int64))
     check(lib.shufpy_weights_sample(
         weights.ctypes.data, _type_of(weights), weights.size, seed, epoch, count, out.ctypes.data
     ))  # fmt: skip
@@ -122,9 +121,10 @@ class Weighted(Order):
         first, number, step = self._checked(offset, count, stride)
         if not self.replacement:
             return self._drawn()[first:][: number * step : step or 1].copy()
-        out: Integers = _out.new((number,), np.dtype(np.int64))
+        out: Integers = _in_process.new((number,), np.dtype(np.int64))
+        team = _in_process.threads_of(threads)
         check(lib.shufpy_weights_draw(
-            self._table, self.seed, self.epoch, first if number else 0, number, step or 1, _out.threads_of(threads), out.ctypes.data
+            self._table, self.seed, self.epoch, first if number else 0, number, step or 1, team, out.ctypes.data
         ))  # fmt: skip
         return out
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _client, _errors, _orders, _sampling, default_client
+from . import _client, _errors, _orders, default_client
 from ._arguments import flag, optional, seed_of, u64
 from ._chunks import chunk_of, named
 from ._device import DeviceArray
@@ -29,7 +29,7 @@ from ._jax_random import normal, randperm, uniform
 from ._names import dir_of
 from ._order import Order
 from ._orders import Epoch, Read
-from ._sampler_state import state_of
+from ._sampling import state_of
 from .random import RecordGenerator
 
 __all__ = ["IndexSampler", "normal", "permutation", "randperm", "uniform"]

@@ -35,13 +35,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from . import _arguments, _chunks, _dtype, _interval, _out, _request
+from . import _arguments, _chunks, _dtype, _in_process, _request
 from ._arguments import seed_of, u64
 from ._chunks import Sizes, chunk_of, window_of, windows_shown
 from ._dtype import as_u64
 from ._errors import Invalid, renamed
-from ._fingerprint import fingerprint
-from ._in_process import check
+from ._in_process import check, fingerprint
 from ._mixture import Mixture, Places, tempered
 from ._names import advise_arguments, dir_of
 from ._order import Order
@@ -93,12 +92,12 @@ def permute(
         n, seed_of(seed), None, epoch, epochs, (rank, world, drop_last, step), (offset, count, stride),
         None, algorithm, chunk, window,
     )  # fmt: skip
-    request.permutation.dtype = _out.number_of(dtype, out, None, _dtype.PERMUTATION)
+    request.permutation.dtype = _in_process.number_of(dtype, out, None, _dtype.PERMUTATION)
     form = _request.shape_of(request)
     shape = (form.count,) if epochs is None else (form.rows, form.count)
-    result = _out.array_for(out, shape, _dtype.BY_NUMBER[form.dtype])
+    result = _in_process.array_for(out, shape, _dtype.BY_NUMBER[form.dtype])
     if form.bytes:
-        _out.fill(request, result, _out.threads_of(threads))
+        _in_process.fill(request, result, _in_process.threads_of(threads))
     return result
 
 
@@ -163,7 +162,7 @@ class Permutation(Order):
         first, step, number = u64("offset", offset) % self.n, u64("stride", stride), u64("count", count)
         kind = getattr(out, "dtype", None)
         is_narrow = kind == np.uint32 and self.n <= 2**32
-        result = _out.array_for(out, (number,), kind if is_narrow or kind == np.uint64 else np.int64)
+        result = _in_process.array_for(out, (number,), kind if is_narrow or kind == np.uint64 else np.int64)
         if not isinstance(result, np.ndarray):
             raise Invalid(f"out: {type(out).__name__}: expected an array of NumPy")
         if number and step and first + (number - 1) * step < self.n:
@@ -201,13 +200,13 @@ class Permutation(Order):
 
     def _look_up(self, name: str, at: npt.ArrayLike, inverse: bool, out: Any, threads: int) -> Any:
         places = as_u64(name, at)
-        result = _out.array_for(out, places.shape, np.uint64)
+        result = _in_process.array_for(out, places.shape, np.uint64)
         if not isinstance(result, np.ndarray):
             raise Invalid(f"out: {type(out).__name__}: expected an array of NumPy")
         if out is not None and np.may_share_memory(places, result):
             places = _arguments.copied(name, places)
         try:
-            self._write(inverse, places, result, _out.threads_of(threads))
+            self._write(inverse, places, result, _in_process.threads_of(threads))
         except Invalid as error:
             raise renamed(error, at=name) from None
         return result if result.ndim or out is not None else int(result)
@@ -309,8 +308,8 @@ def unshuffle(
 
 
 def _shuffle(array: Any, inverse: bool, seed: int, epoch: int, algorithm: str, out: Any, threads: int) -> Any:
-    on_device = _out.is_on_device(out)
-    if on_device != _out.is_on_device(array, "array"):
+    on_device = _in_process.is_on_device(out)
+    if on_device != _in_process.is_on_device(array, "array"):
         raise Invalid(f"out: {type(out).__name__}, array: {type(array).__name__}: expected both of NumPy, or both of CuPy")
     rows = array if on_device else _arguments.array("array", array)
     if len(rows.shape) == 0 or rows.dtype.hasobject:
@@ -318,14 +317,17 @@ def _shuffle(array: Any, inverse: bool, seed: int, epoch: int, algorithm: str, o
             f"array: shape {rows.shape}, type {rows.dtype}: expected at least one dimension and a type without Python "
             "objects"
         )
-    result = _out.array_for(out, tuple(rows.shape), rows.dtype)
-    rows = _out.array_for(array, tuple(rows.shape), rows.dtype, "array") if on_device else _arguments.contiguous("array", rows)
+    result = _in_process.array_for(out, tuple(rows.shape), rows.dtype)
+    if on_device:
+        rows = _in_process.array_for(array, tuple(rows.shape), rows.dtype, "array")
+    else:
+        rows = _arguments.contiguous("array", rows)
     count = len(rows)
     request = _request.records(count, rows.nbytes // max(1, count), seed_of(seed), None, epoch, inverse, algorithm)
     if rows.nbytes == 0:
         _request.bytes_of(_request.whole(1, seed, None, epoch, algorithm))  # checks the arguments
     else:
-        _out.shuffle(request, rows, result, _out.threads_of(threads))
+        _in_process.shuffle(request, rows, result, _in_process.threads_of(threads))
     return result
 
 
@@ -352,7 +354,7 @@ def normal(
     mean, std = _arguments.real("loc", loc), _arguments.real("scale", scale)
     if std == 0.0:
         raise Invalid("scale 0: expected 2^-100 to 2^100; for a constant, use numpy.full()")
-    number = _out.number_of(dtype, out, "f64", _request.LAWS["table"].types)
+    number = _in_process.number_of(dtype, out, "f64", _request.LAWS["table"].types)
     _request.check_method(method)
     try:
         return _draw(method, size, seed, stream, offset, generator, number, out, threads, mean=mean, std=std)
@@ -377,8 +379,8 @@ def uniform(
     """Uniform random numbers in [low, high), or with dtype "u32" or "u64" all integers of the type. The arguments are those
     of Client.uniform(), and `out` and `threads` of the module; `dtype` is by default that of `out`, or f64, and `size`
     that of `out`."""
-    number = _out.number_of(dtype, out, "f64", _request.LAWS["uniform"].types)
-    to = _interval.interval(
+    number = _in_process.number_of(dtype, out, "f64", _request.LAWS["uniform"].types)
+    to = _in_process.interval(
         _arguments.real("low", low), _arguments.real("high", high), np.dtype(_dtype.numpy_of(number))
     )
     return _draw("uniform", size, seed, stream, offset, generator, number, out, threads, to)
@@ -399,7 +401,8 @@ def exponential(
 ) -> Any:
     """Exponential random numbers with mean `scale`. The arguments are those of Client.exponential(), and `out` and `threads`
     of the module; `dtype` is by default that of `out`, or f64, and `size` that of `out`."""
-    mean, number = _arguments.real("scale", scale), _out.number_of(dtype, out, "f64", _request.LAWS["exponential"].types)
+    mean = _arguments.real("scale", scale)
+    number = _in_process.number_of(dtype, out, "f64", _request.LAWS["exponential"].types)
     try:
         return _draw("exponential", size, seed, stream, offset, generator, number, out, threads, mean=mean)
     except Invalid as error:
@@ -422,7 +425,7 @@ def bits(
     """Independent random bits, each 1 with probability `p`, as integers of 32 or 64 of them. The arguments are those of
     Client.bits(), and `out` and `threads` of the module; `dtype` is by default that of `out`, or u32, and `size` that of
     `out`."""
-    mean, number = _arguments.real("p", p), _out.number_of(dtype, out, "u32", _request.LAWS["bits"].types)
+    mean, number = _arguments.real("p", p), _in_process.number_of(dtype, out, "u32", _request.LAWS["bits"].types)
     try:
         return _draw("bits", size, seed, stream, offset, generator, number, out, threads, mean=mean)
     except Invalid as error:
@@ -445,7 +448,7 @@ def integers(
     """Random integers from 0 to bound - 1, all exactly equally likely. The arguments are those of Client.integers(), and
     `out` and `threads` of the module; `dtype` is by default that of `out`, and `size` that of `out`."""
     bound, types = _arguments.u64("bound", bound), _request.LAWS["integers"].types
-    number = _out.number_of(dtype, out, None, types) or _request.type_of_bound(bound)
+    number = _in_process.number_of(dtype, out, None, types) or _request.type_of_bound(bound)
     try:
         return _draw("integers", size, seed, stream, offset, generator, number, out, threads, bound=bound)
     except Invalid as error:
@@ -454,21 +457,21 @@ def integers(
 
 def _draw(
     law: str, size: Any, seed: int | None, stream: int, offset: int, generator: Stream | None, dtype: int,
-    out: Any, threads: int, to: _interval.Interval | None = None, **parameters: Any,
+    out: Any, threads: int, to: _in_process.Interval | None = None, **parameters: Any,
 ) -> Any:  # fmt: skip
     if (seed is None) == (generator is None):
         raise Invalid(f"seed: {seed}, generator: {_arguments.shown(generator)}: expected one of the two")
     shape = tuple(getattr(out, "shape", ())) if size is None else _arguments.shape(size)
-    result = _out.array_for(out, shape, _dtype.numpy_of(dtype))
+    result = _in_process.array_for(out, shape, _dtype.numpy_of(dtype))
     count = math.prod(shape)
 
     def fill(seed: int | None, stream: int, offset: int) -> None:
         request = _request.numbers(law, seed, None, stream, offset, max(1, count), dtype, **parameters)
         _request.bytes_of(request)
         if count:
-            _out.fill(request, result, _out.threads_of(threads))
+            _in_process.fill(request, result, _in_process.threads_of(threads))
             if to is not None:
-                _out.scale(result, to)
+                _in_process.scale_out(result, to)
 
     if generator is None:
         fill(seed, stream, offset)

@@ -16,7 +16,7 @@ from typing import Any, Callable, cast
 
 import numpy as np
 
-from . import _dtype, _fork
+from . import _dtype, _process
 from ._arguments import integer, seed_of, shown, u64
 from ._errors import Invalid
 from ._shuf import ffi, lib
@@ -62,7 +62,7 @@ class Stream:
         self._draw = _place("draw", draw, _DRAWS)
         self._used, self._kind = 0, ("", 1)  # numbers of that kind, the law and those of a draw, used of _draw
         self._spawned = 0
-        self._lock, self._busy = _fork.locks_for(self)
+        self._lock, self._busy = _process.locks_for(self)
 
     @property
     def draw(self) -> int:
@@ -114,7 +114,7 @@ class Stream:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._lock, self._busy = _fork.locks_for(self)
+        self._lock, self._busy = _process.locks_for(self)
 
     def __repr__(self) -> str:
         return f"shufd.Stream(seed={self.seed}, stream={self.stream}, draw={self.draw})"

@@ -34,28 +34,32 @@ StatefulDataLoader calls both methods itself.
 
 from __future__ import annotations
 
+import copyreg
 import dataclasses
-from typing import Any, Iterator, Sized, cast
+import functools
+import itertools
+import operator
+import warnings
+from typing import Any, Iterator, Sequence, Sized, cast
 
 import numpy as np
 import torch.utils.data
 
-from . import _client, _connect_rank, _errors, _frameworks, _orders, _sampler_state, _sampling, _verify, default_client
+from . import _client, _connect_rank, _frameworks, _orders, _ranks, _sampling, default_client
 from ._arguments import counted, flag, integer, optional, seed_of, shown
 from ._chunks import chunk_of, windows_shown
+from ._errors import Invalid
 from ._global_shuffle import global_shuffle
-from ._mixture import Mixture
+from ._mixture import Mixture, Places
 from ._names import advise_arguments, dir_of
 from ._order import Order
-from ._orders import Epoch, Indices, Read
+from ._orders import Cursor, Epoch, Indices, Read, Share
 from ._ranks import group_of_torch, in_worker, launched_ranks, rank_and_world
-from ._share import Cursor, Share
 from ._shuf import ffi, lib
-from ._torch_batches import BatchSampler
 from ._torch_generator import Generator
-from ._torch_mixture import MixtureDataset
-from ._torch_random import bits_, exponential_, index, integers_, normal_, randperm, shuffle, uniform_
-from ._torch_weighted import WeightTable, weighted_sample
+from ._torch_random import (
+    WeightTable, bits_, exponential_, index, integers_, normal_, randperm, shuffle, uniform_, weighted_sample,
+)  # fmt: skip
 from ._weighted import Weighted
 from .random import ReplacementGenerator
 
@@ -65,7 +69,9 @@ __all__ = [
     "shuffle", "uniform_", "weighted_sample",
 ]  # fmt: skip
 __dir__ = dir_of(__all__)
-BatchSampler.__module__ = __name__
+
+
+# ---- Samplers ------------------------------------------------------------------------------------
 
 
 class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.DistributedSampler):
@@ -132,7 +138,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         if order is not None:
             self._check_order(order, 0)
             self.seed, self._epoch = order.seed, order.epoch
-        self._rank_check = _verify.RankCheck(flag("check_ranks", check_ranks))
+        self._rank_check = _ranks.RankCheck(flag("check_ranks", check_ranks))
         self._is_divided = False  # a loader of accelerate has copied it into its workers
 
     @property
@@ -147,7 +153,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         )  # fmt: skip
         _orders.check_length("dataset", self.n, order)
         if isinstance(order, Mixture) and isinstance(self.dataset, MixtureDataset):
-            raise _errors.Invalid(
+            raise Invalid(
                 "order: a Mixture: expected none with a MixtureDataset, which has its order: pass shuffle=False, or a "
                 "ConcatDataset of the sources"
             )
@@ -195,13 +201,13 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         share = self._share(start)
         is_known = group_of_torch() is not None or launched_ranks() > 1
         if self._is_of_launcher and is_known and rank_and_world() != (self.rank, self.num_replicas):
-            raise _errors.Invalid(
+            raise Invalid(
                 f"rank {self.rank}, num_replicas {self.num_replicas}, taken before torch.distributed had its "
                 f"{counted(launched_ranks(), 'rank')}: make the sampler after torch.distributed.init_process_group(), or pass "
                 "num_replicas and rank"
             )
         if self._is_divided or _frameworks.divides_again():
-            raise _errors.Invalid(
+            raise Invalid(
                 f"sampler: shufd.torch.{type(self).__name__}: accelerate would divide it a second time; {self._OTHERWISE}"
             )
         # Without set_epoch(), a rank may have iterated more often.
@@ -224,8 +230,8 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
 
     def _description(self) -> dict[str, Any]:
         if self.order is None:
-            return _sampler_state.state_of(self._order(self._epoch))
-        return {**_sampler_state.state_of(self.order), "epoch": self._epoch}
+            return _sampling.state_of(self._order(self._epoch))
+        return {**_sampling.state_of(self.order), "epoch": self._epoch}
 
     def __iter__(self) -> Iterator[int]:
         return _sampling.Resumable.__iter__(self)
@@ -272,8 +278,8 @@ class WeightedRandomSampler(DistributedSampler):
         draws = integer("num_samples", num_samples)
         try:
             order = Weighted(weights, seed, length=draws, replacement=replacement)
-        except _errors.Invalid as error:
-            raise _errors.Invalid(str(error).replace("length:", "num_samples:")) from None
+        except Invalid as error:
+            raise Invalid(str(error).replace("length:", "num_samples:")) from None
         super().__init__(range(order.n), num_replicas, rank, order=order, check_ranks=check_ranks)
         self.replacement = order.replacement
 
@@ -337,19 +343,19 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
         n = _sampling.check(data_source, 0 if seed is None else seed, algorithm, client, self.chunk, window)
         _sampling.Resumable.__init__(self, data_source)
         if generator is not None and not isinstance(generator, torch.Generator):
-            raise _errors.Invalid(f"generator: {shown(generator)}: expected a torch.Generator, or a seed instead")
+            raise Invalid(f"generator: {shown(generator)}: expected a torch.Generator, or a seed instead")
         self.generator = generator
         self.replacement = flag("replacement", replacement)
         if self.replacement and window is not None:
-            raise _errors.Invalid(f"window: {window}: expected None with replacement")
+            raise Invalid(f"window: {window}: expected None with replacement")
         self._num_samples = optional("num_samples", num_samples)
         if self.num_samples < 1 or n < 1:
-            raise _errors.Invalid(f"num_samples: {self.num_samples}, of n {n}: expected 1 or more of both")
+            raise Invalid(f"num_samples: {self.num_samples}, of n {n}: expected 1 or more of both")
         self.seed = None if seed is None else seed_of(seed)
         self.algorithm = str(algorithm)
         self.window = optional("window", window)
         self._client = client
-        self._rank_check = _verify.RankCheck(flag("check_ranks", check_ranks))
+        self._rank_check = _ranks.RankCheck(flag("check_ranks", check_ranks))
         self._is_drawn = seed is None
         self._keeps_seed = not self._is_drawn
         if self._is_drawn:
@@ -395,7 +401,7 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
         self._choose_seed()
         framework, owner = _frameworks.divider()
         if framework == "DistributedSamplerWrapper":
-            raise _errors.Invalid(
+            raise Invalid(
                 "sampler: shufd.torch.RandomSampler: Lightning would draw the whole order at once, and may shuffle it "
                 "again; use shufd.torch.DistributedSampler(dataset, seed=...)"
             )
@@ -465,7 +471,7 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
         return read
 
     def _description(self) -> dict[str, Any]:
-        state = _sampler_state.state_of(self._order(), num_samples=self.num_samples, replacement=self.replacement)
+        state = _sampling.state_of(self._order(), num_samples=self.num_samples, replacement=self.replacement)
         return {**state, "seed": self.seed}
 
     def __iter__(self) -> Iterator[int]:
@@ -483,11 +489,196 @@ def _draw_seed(generator: Any, keeps: bool) -> int:
     """A seed from a generator, or else from torch's default generator, drawn as torch's RandomSampler draws its own. A
     seed that the sampler keeps is that of the default generator itself, which does not change with its draws."""
     if generator is None and in_worker():
-        raise _errors.Invalid("seed: None: each worker of the DataLoader would draw another order; pass a seed=")
+        raise Invalid("seed: None: each worker of the DataLoader would draw another order; pass a seed=")
     if generator is None and (world := launched_ranks()) > 1:
-        raise _errors.Invalid(
+        raise Invalid(
             f"seed: None: each of {world} ranks would draw another order; pass the same seed= on all ranks"
         )
     if keeps and generator is None:
         return int(torch.initial_seed()) % 2**64
     return int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
+
+
+# ---- Batches -------------------------------------------------------------------------------------
+
+
+class BatchSampler(torch.utils.data.BatchSampler):
+    """Batches of a sampler, as torch.utils.data.BatchSampler makes them.
+
+    sampler        any sampler; those of this module resume, and give arrays without a list
+    batch_size     indices of a batch, at least 1
+    drop_last      True: leaves out a last batch that is smaller
+    as_arrays      True: batches are int64 arrays; else lists of integers
+
+    With a sampler of this module, `state_dict()`, `load_state_dict()`, `set_epoch()` and `epoch` are those of the
+    sampler, and `remaining` counts batches; subclasses have them too. With another sampler, these do not exist. Warns
+    (RuntimeWarning) of torch's DistributedSampler, which Lightning puts here.
+    """
+
+    def __init__(self, sampler: Any, batch_size: int, drop_last: bool, *, as_arrays: bool = False) -> None:
+        if not hasattr(sampler, "__iter__"):
+            raise Invalid(f"sampler: {shown(sampler)}: expected a sampler, such as one of shufd.torch")
+        super().__init__(sampler, batch_size, drop_last)
+        self.as_arrays = as_arrays
+        plain = type(self).__dict__.get("_plain", type(self))
+        self.__class__ = _resumable(plain) if isinstance(sampler, _sampling.Resumable) else plain
+        if type(sampler) is torch.utils.data.distributed.DistributedSampler:
+            warnings.warn(
+                "sampler: torch.utils.data.DistributedSampler: the batches have its order, not one of shufd; if Lightning "
+                "has put it here, use Trainer(use_distributed_sampler=False) and a shufd.torch.DistributedSampler",
+                RuntimeWarning, stacklevel=2,
+            )  # fmt: skip
+
+    def __iter__(self) -> Iterator[Any]:
+        indices = iter(self.sampler)
+        while batch := [*itertools.islice(indices, self.batch_size)]:
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield np.array(batch, np.int64) if self.as_arrays else batch
+
+    def __repr__(self) -> str:
+        return f"shufd.torch.BatchSampler({self.sampler!r}, batch_size={self.batch_size}, drop_last={self.drop_last})"
+
+
+class _ResumableBatches(BatchSampler):
+    """A BatchSampler of a sampler of this module."""
+
+    _plain = BatchSampler  # the class whose instances have this class with such a sampler
+
+    @property
+    def _least(self) -> int:
+        """The size of the smallest batch."""
+        return int(self.batch_size) if self.drop_last else 1
+
+    def _batches(self, cursor: Cursor) -> Iterator[tuple[Any]]:
+        if self.as_arrays and _frameworks.divider()[0] == "BatchSamplerShard":
+            raise Invalid("as_arrays: True: expected False, because accelerate joins batches as lists")
+        while len(batch := cursor.take(self.batch_size)) >= self._least:
+            yield (batch.astype(np.int64) if self.as_arrays else batch.tolist(),)
+
+    def __iter__(self) -> Iterator[Any]:
+        if _sampling.iterates_itself(self.sampler):
+            return super().__iter__()
+        iteration: Iterator[Any] = self.sampler.iterate(self._batches, self._least)
+        return iteration
+
+    def set_epoch(self, epoch: int) -> None:
+        """As the method of the sampler."""
+        self.sampler.set_epoch(epoch)
+
+    @property
+    def epoch(self) -> int:
+        """As the property of the sampler: the epoch to continue with."""
+        return int(self.sampler.epoch)
+
+    @epoch.setter
+    def epoch(self, epoch: int) -> None:
+        self.set_epoch(epoch)
+
+    @property
+    def remaining(self) -> int:
+        """The number of batches that are left in the epoch, from the place of a loaded state on."""
+        rest, size = int(self.sampler.remaining), int(self.batch_size)
+        return rest // size if self.drop_last else -(-rest // size)
+
+    def state_dict(self, used: int | None = None) -> dict[str, Any]:
+        """As the method of the sampler; `used` counts indices, not batches."""
+        counts = _sampling.is_own(self, "state_dict") and _sampling.is_own(self.sampler, "state_dict")
+        is_of_sampler = counts or not _sampling.iterates_itself(self)
+        state: dict[str, Any] = self.sampler.state_dict(used) if is_of_sampler else self.sampler._state_for(self, used)
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """As the method of the sampler. With `drop_last`, a rest of less than a batch is the end of the epoch."""
+        least = 1 if _sampling.iterates_itself(self) else self._least
+        self.sampler.load_state_dict(self.sampler._rounded(state_dict, least))
+
+
+@functools.cache
+def _resumable(plain: type) -> type:
+    """The class of the resumable instances of a subclass of BatchSampler. torchdata looks for their methods in the class.
+    pickle does not find this class by its name, so its metaclass tells how to make it."""
+    if plain is BatchSampler:
+        return _ResumableBatches
+    kind = type(plain.__name__, (type(plain),), {})
+    copyreg.pickle(kind, lambda made: (_resumable, (plain,)))
+    names = {"__module__": plain.__module__, "__qualname__": plain.__qualname__, "__doc__": plain.__doc__, "_plain": plain}
+    made: type = kind(plain.__name__, (plain, _ResumableBatches), names)
+    return made
+
+
+# ---- Mixtures ------------------------------------------------------------------------------------
+
+
+class MixtureDataset(torch.utils.data.Dataset):
+    """Item p is the record that stands at position p of a mixture. Read it in order: with
+    shufd.torch.DistributedSampler(dataset, shuffle=False), with several ranks, or without a sampler. So a job resumes by
+    the sampler's state, with any number of ranks. The state does not name the mixture, so another one of the same length is
+    not refused: make it again with the same arguments, apart from stages that begin at least a block later.
+
+    datasets  map-style data sets, one for each source of the mixture, of its sizes
+    mixture   a shufd.local.Mixture with a length: that of the whole run, since each pass repeats the same positions
+    with_source
+              True: items are (item, number of its source)
+
+    A batch of a DataLoader is looked up at once; data sets with __getitems__ get their records in one call. Fails with
+    Invalid for data sets that do not fit, and with IndexError for a position outside of the mixture.
+    """
+
+    def __init__(self, datasets: Sequence[Any], mixture: Mixture, *, with_source: bool = False) -> None:
+        if not isinstance(mixture, Mixture):
+            raise Invalid(f"mixture: {shown(mixture)}: expected a shufd.local.Mixture")
+        self.datasets, self.mixture, self.with_source = list(datasets), mixture, bool(with_source)
+        if len(self.datasets) != len(mixture.sizes):
+            raise Invalid(f"datasets: {len(self.datasets)} of them, expected {len(mixture.sizes)}, the sources of the mixture")
+        for i, (dataset, size) in enumerate(zip(self.datasets, mixture.sizes)):
+            if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
+                raise Invalid(f"datasets[{i}]: {shown(dataset)}: expected a map-style data set, with a length")
+            if len(dataset) != size:
+                raise Invalid(f"datasets[{i}]: length {len(dataset)}: expected {size}, the size in the mixture")
+        if mixture.length is None:
+            raise Invalid("mixture: it has no end: expected one with length= or epochs=")
+
+    def __len__(self) -> int:
+        return len(self.mixture)
+
+    def __getitem__(self, position: Any) -> Any:
+        return self.__getitems__([position])[0]
+
+    def __getitems__(self, positions: Sequence[Any]) -> list[Any]:
+        places = self._places([self._position(position) for position in positions])
+        items: list[Any] = [None] * len(positions)
+        for source in np.unique(places.source).tolist():
+            at = np.flatnonzero(places.source == source).tolist()
+            records = places.record[at].tolist()
+            found = _items(self.datasets[source], records)
+            if not isinstance(found, (list, tuple)) or len(found) != len(records):
+                raise Invalid(
+                    f"datasets[{source}]: its __getitems__ gave {shown(found)} for {len(records)} records: expected a list with "
+                    "an item for each"
+                )
+            for i, item in zip(at, found):
+                items[i] = (item, source) if self.with_source else item
+        return items
+
+    def _position(self, position: Any) -> int:
+        number, length = operator.index(position), len(self.mixture)
+        if not -length <= number < length:
+            raise IndexError(f"position {number}: expected less than the length, which is {length}")
+        return number % length
+
+    def _places(self, positions: list[int]) -> Places:
+        """One call for positions with equal distances, as those of a batch have, else one for each."""
+        if not positions:
+            return self.mixture.places(0, 0)
+        stride = positions[1] - positions[0] if len(positions) > 1 else 1
+        if stride > 0 and all(map(operator.eq, positions, itertools.count(positions[0], stride))):
+            return self.mixture.places(positions[0], len(positions), stride)
+        sources, epochs, records = zip(*(self.mixture.places(position, 1) for position in positions))
+        return Places(np.concatenate(sources), np.concatenate(epochs), np.concatenate(records))
+
+
+def _items(dataset: Any, records: list[int]) -> Sequence[Any]:
+    if callable(getattr(dataset, "__getitems__", None)):
+        items: Sequence[Any] = dataset.__getitems__(records)
+        return items
+    return [dataset[record] for record in records]
