@@ -30,7 +30,7 @@ import torch.distributed as dist
 
 import shufd
 import shufd.torch
-from shufd import _kernel_move, _moves, _peer_moves, _planner, _row_kernel
+from shufd import _agreement, _global_shuffle, _moves, _one_sided, _row_kernels
 
 SEED = 7
 
@@ -70,7 +70,7 @@ class Job:
         """A plan as global_shuffle() takes it."""
         self.epoch += 1
         settings = dict(seed=SEED, epoch=self.epoch, rank=self.rank, world=self.world, device=f"cuda:{self.rank}")
-        (_, _, part), = _planner._last_sizes.values()
+        (_, _, part), = _global_shuffle._last_sizes.values()
         if part:
             plan = self.client.exchange_one_sided(self.n, part=part, **settings)
         else:
@@ -214,13 +214,13 @@ ROWS = [
 def select(options, method):
     """Sets the method by the constants that choose it."""
     if options.rounds:
-        _kernel_move._OVERLAPPED_ROUNDS, _kernel_move._SHORTEST_ROUND = options.rounds, 1
+        _moves._OVERLAPPED_ROUNDS, _moves._SHORTEST_ROUND = options.rounds, 1
     if method:
-        _peer_moves.LEAST_DIRECT_BYTES = 1 if method == "direct" else 1 << 60
+        _one_sided.LEAST_DIRECT_BYTES = 1 if method == "direct" else 1 << 60
     if method == "staged":
-        _moves.part_of = lambda *offers: 0
+        _agreement.part_of = lambda *offers: 0
     if method == "torch":
-        _row_kernel.is_available = lambda device: False
+        _row_kernels.is_available = lambda device: False
 
 
 def measure(job, options):

@@ -6,6 +6,8 @@ import datetime
 import math
 import multiprocessing
 import os
+import random
+import socket
 import traceback
 from unittest import mock
 
@@ -15,10 +17,19 @@ import torch.distributed as dist
 
 import shufd
 import shufd.torch
-from ports import free_port
-from shufd import _agreement, _global_shuffle, _move, _moves, _process_group, _store_gather
+from shufd import _agreement, _global_shuffle, _moves, _process_group
 
 _groups = {}  # of the first ranks, by their number
+
+
+def free_port():
+    """A port of TCP for a server that starts a little later. The kernel gives ports from 32768 on to anybody who asks
+    for any port, also in between."""
+    while True:
+        port = random.SystemRandom().randrange(20000, 32000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("", port))
+            return port
 
 
 # ---- The work of a rank ---------------------------------------------------------------------------
@@ -128,7 +139,7 @@ def by_store(world):
     group = _groups[world]
     with mock.patch.object(_process_group.Ranks, "has_only_nccl", True):
         yield
-    assert _store_gather._gathers.pop(group) is not None
+    assert _process_group._gathers.pop(group) is not None
 
 
 def shuffle_by_store(world, rows, **options):
@@ -144,7 +155,7 @@ def shuffle_with_version(world, rows, version):
 def interrupted_by_store(world, rows, epochs):
     """The last rank is interrupted in the second agreement of the first call. Nothing moves: gloo would wait for ever for
     this rank. Returns the outcomes of the calls."""
-    read, reads, outcomes = _store_gather.StoreGather._read, [0], []
+    read, reads, outcomes = _process_group.StoreGather._read, [0], []
 
     def interrupted_read(self, keys):
         reads[0] += 1
@@ -152,7 +163,7 @@ def interrupted_by_store(world, rows, epochs):
             raise KeyboardInterrupt
         return read(self, keys)
 
-    with by_store(world), mock.patch.object(_store_gather.StoreGather, "_read", interrupted_read), \
+    with by_store(world), mock.patch.object(_process_group.StoreGather, "_read", interrupted_read), \
             mock.patch.object(_moves.TorchMove, "run", lambda self, rounds: self.out):  # fmt: skip
         for epoch in range(epochs):
             try:
@@ -170,7 +181,7 @@ def shuffle_with_little_memory(world, rows, most, **options):
         if (most == 0 or self.count_rounds(most) > rounds) and dist.get_rank(_groups[world]) == world - 1:
             raise torch.cuda.OutOfMemoryError("no room")
 
-    with mock.patch.object(_moves.TorchMove, "_allocate", allocate), mock.patch.object(_move, "_LEAST_BUDGET", 1):
+    with mock.patch.object(_moves.TorchMove, "_allocate", allocate), mock.patch.object(_moves, "_LEAST_BUDGET", 1):
         return measure_rounds(world, rows, **options)
 
 

@@ -32,9 +32,9 @@ import shufd
 import shufd.torch
 from conftest import Daemon, await_value
 from ranks import Failed, Job, cut
-from shufd import _agreement, _global_shuffle, _moves, _plan_lists, _planner, _process_group, _programs, _ranks, _stage
+from shufd import _agreement, _global_shuffle, _moves, _one_sided, _process_group, _programs, _ranks
 from shufd._plan import Plan
-from shufd._stage import Room
+from shufd._one_sided import Room
 
 EXAMPLE = pathlib.Path(__file__).parent.parent / "examples/global_shuffle.py"
 MOST = 8
@@ -451,7 +451,7 @@ def test_no_room_for_the_output(client, monkeypatch):
     def fail(*arguments, **options):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(_moves, "staged_move", fail)
+    monkeypatch.setattr(_agreement, "staged_move", fail)
     with pytest.raises(shufd.Error, match="global_shuffle: rank 0: no room") as caught:
         shufd.torch.global_shuffle(torch.arange(20_000), seed=99, client=client)
     del caught
@@ -512,7 +512,7 @@ def signed(values):
 @pytest.mark.parametrize("as_lent", [np.asarray, torch.from_numpy])
 def test_lists_as_indices(kind, as_lent):
     values = np.array([5, 0, 2**31 + 7, 2**32 - 1, 3], kind)
-    numbers = _plan_lists.Numbers(as_lent(signed(values)))
+    numbers = _moves.Numbers(as_lent(signed(values)))
     cpu = torch.device("cpu")
     assert numbers.count == 5
     index = numbers.index([slice(0, 2), slice(2, 2), slice(3, 5)], cpu)
@@ -524,7 +524,7 @@ def test_lists_as_indices(kind, as_lent):
 def test_lists_count(kind, as_lent):
     to, arriving = np.array([5, 0, 2**31 + 7], kind), np.array([2**32 - 1, 3, 0], kind)
     plan = Plan(as_lent(np.array([*to, *arriving, 4, 5, 6], kind)), 3, 2)
-    lists = _plan_lists.BothSidesLists(plan)
+    lists = _moves.BothSidesLists(plan)
     assert (lists.to, lists.arriving) == (to.tolist(), arriving.tolist())
     assert (lists.order.numbers.tolist(), lists.places.numbers.tolist()) == ([4, 5], [6])
 
@@ -540,14 +540,14 @@ def test_lists_count(kind, as_lent):
     ],
 )
 def test_slices_merge(slices, merged):
-    assert _plan_lists.merged([slice(*part) for part in slices]) == [slice(*part) for part in merged]
+    assert _moves.merged([slice(*part) for part in slices]) == [slice(*part) for part in merged]
 
 
 @pytest.mark.parametrize("kind", [np.uint32, np.uint64])
 @pytest.mark.parametrize("as_lent", [np.asarray, torch.from_numpy])
 def test_lists_as_indices_without_a_conversion(kind, as_lent):
     values = np.array([5, 0, 2**31 - 1, 3], kind)
-    numbers = _plan_lists.Numbers(as_lent(signed(values)), 2**31)
+    numbers = _moves.Numbers(as_lent(signed(values)), 2**31)
     for slices in ([slice(0, 4)], [slice(0, 2), slice(2, 4)]):
         index, wide = (take(slices, torch.device("cpu")) for take in (numbers.index, numbers.wide))
         assert index.dtype == (torch.int32 if kind is np.uint32 else torch.int64) and wide.dtype == torch.int64
@@ -631,15 +631,15 @@ def test_example_never_replaces_gpus_by_cpus(monkeypatch):
 
 def test_ranks_that_cannot_move_by_one_sided_plans_take_the_others(client, monkeypatch):
     """The first plan and its outputs are gone when the second plan is asked for."""
-    asked, ask = [], _planner.Planner._ask
+    asked, ask = [], _global_shuffle.Planner._ask
 
     def asks(planner, sizes, outputs, part):
         asked.append((part, [one for one in client.leases() if one["kind"] == "exchange" and one["seed"] == 14]))
         return ask(planner, sizes, outputs, part)
 
-    monkeypatch.setattr(_planner.Planner, "_ask", asks)
-    monkeypatch.setattr(_moves, "part_of", lambda *sizes: 65536)
-    monkeypatch.setattr(_moves.OneSided, "_compile", lambda one_sided: None)
+    monkeypatch.setattr(_global_shuffle.Planner, "_ask", asks)
+    monkeypatch.setattr(_agreement, "part_of", lambda *sizes: 65536)
+    monkeypatch.setattr(_agreement.OneSided, "_compile", lambda one_sided: None)
     rows = torch.arange(200_000)
     shuffled = shufd.torch.global_shuffle(rows, seed=14, client=client)
     assert np.array_equal(shuffled.numpy(), client.shuffle(rows.numpy(), seed=14))
@@ -650,7 +650,7 @@ def test_entries_are_deleted_after_the_prefetch(client, monkeypatch):
     """The daemon computes the next plan meanwhile."""
     calls = []
     monkeypatch.setattr(_process_group.Ranks, "tidy", lambda ranks: calls.append("tidy"))
-    monkeypatch.setattr(_planner.Planner, "prefetch", lambda planner, *_: calls.append("prefetch"))
+    monkeypatch.setattr(_global_shuffle.Planner, "prefetch", lambda planner, *_: calls.append("prefetch"))
     shufd.torch.global_shuffle(torch.arange(100), seed=14, client=client, next_epoch=1)
     shufd.torch.global_shuffle(torch.arange(100), seed=14, client=client)
     assert calls == ["prefetch", "tidy", "tidy"]
@@ -688,9 +688,9 @@ def test_the_stage_stays_if_the_first_agreement_fails(monkeypatch, error):
         ranks.has_told = told
         raise error
 
-    monkeypatch.setattr(_moves, "make_stage", lambda *arguments: _stage.Stage(Room(1, 32), 8, 1, "cpu"))
-    monkeypatch.setattr(_moves, "offers_of", lambda *arguments: _moves.Offers())
-    monkeypatch.setattr(_stage, "_kept", stages)
+    monkeypatch.setattr(_agreement, "make_stage", lambda *arguments: _one_sided.Stage(Room(1, 32), 8, 1, "cpu"))
+    monkeypatch.setattr(_agreement, "offers_of", lambda *arguments: _agreement.Offers())
+    monkeypatch.setattr(_one_sided, "_kept", stages)
     monkeypatch.setattr(_process_group.Ranks, "gather", fail)
     for told in (True, False, True):
         with pytest.raises((KeyboardInterrupt, shufd.IOFailure)):
@@ -715,7 +715,7 @@ def test_only_errors_of_the_comparison_are_common(monkeypatch, error, expected):
 
 def test_tensors_on_several_gpus_get_no_stage(monkeypatch):
     """Their plan would not be in the memory of one GPU."""
-    monkeypatch.setattr(_moves, "_fits_kernel", lambda leaf: True)
+    monkeypatch.setattr(_agreement, "_fits_kernel", lambda leaf: True)
     ranks = types.SimpleNamespace(uses_nccl=lambda device: True)
     first, second = (types.SimpleNamespace(device=torch.device("cuda", gpu)) for gpu in range(2))
     assert _moves._are_readable(ranks, [first, first])
@@ -730,12 +730,12 @@ def test_the_stage_stays_while_others_may_write_into_it(client, monkeypatch, err
     def fail(*arguments):
         raise error
 
-    monkeypatch.setattr(_moves, "make_stage", lambda *arguments: _stage.Stage(Room(1, 32), 8, 1, "cpu"))
-    monkeypatch.setattr(_moves, "offers_of", lambda *arguments: _moves.Offers())
-    monkeypatch.setattr(_moves, "part_of", lambda *arguments: 65536)
-    monkeypatch.setattr(_moves, "OneSided", lambda *_: types.SimpleNamespace(is_able=True))
-    monkeypatch.setattr(_stage, "_kept", stages)
-    monkeypatch.setattr(_planner.Planner, "take", fail)
+    monkeypatch.setattr(_agreement, "make_stage", lambda *arguments: _one_sided.Stage(Room(1, 32), 8, 1, "cpu"))
+    monkeypatch.setattr(_agreement, "offers_of", lambda *arguments: _agreement.Offers())
+    monkeypatch.setattr(_agreement, "part_of", lambda *arguments: 65536)
+    monkeypatch.setattr(_agreement, "OneSided", lambda *_: types.SimpleNamespace(is_able=True))
+    monkeypatch.setattr(_one_sided, "_kept", stages)
+    monkeypatch.setattr(_global_shuffle.Planner, "take", fail)
     with pytest.raises(error if kept else shufd.Error):
         shufd.torch.global_shuffle(torch.arange(10), seed=7, client=client)
     assert len(stages) == 0  # a single rank has told nobody
@@ -766,17 +766,17 @@ def test_an_error_keeps_no_plan_and_no_stage(client, monkeypatch):
     made = []
 
     def make_stage(*arguments):
-        stage = _stage.Stage(Room(1, 32), 8, 1, "cpu")
+        stage = _one_sided.Stage(Room(1, 32), 8, 1, "cpu")
         made.append(weakref.ref(stage))
         return stage
 
     def fail(*arguments):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(_moves, "make_stage", make_stage)
-    monkeypatch.setattr(_moves, "offers_of", lambda *arguments: _moves.Offers())
-    monkeypatch.setattr(_moves, "part_of", lambda *arguments: 65536)
-    monkeypatch.setattr(_moves, "OneSided", lambda *_: types.SimpleNamespace(is_able=True, moves=fail))
+    monkeypatch.setattr(_agreement, "make_stage", make_stage)
+    monkeypatch.setattr(_agreement, "offers_of", lambda *arguments: _agreement.Offers())
+    monkeypatch.setattr(_agreement, "part_of", lambda *arguments: 65536)
+    monkeypatch.setattr(_agreement, "OneSided", lambda *_: types.SimpleNamespace(is_able=True, moves=fail))
     with pytest.raises(shufd.Error, match="global_shuffle: rank 0: no room") as caught:
         shufd.torch.global_shuffle(torch.arange(20_000), seed=98, client=client)
     assert not [lease for lease in client.leases() if lease["kind"] == "exchange" and lease["seed"] == 98]
@@ -888,9 +888,9 @@ def planners(monkeypatch, ask):
     """A function that makes planners, whose requests call `ask`."""
     own = _agreement.Arguments(0, 7, None, 0, "primefold", False, "tensor", [], 3, None, None)
     ranks = types.SimpleNamespace(rank=0, world=2)
-    monkeypatch.setattr(_planner.Planner, "_ask", ask)
-    monkeypatch.setattr(_planner, "_last_sizes", {})
-    return lambda **changes: _planner.Planner(EarlyClient(), ranks, dataclasses.replace(own, **changes), [])
+    monkeypatch.setattr(_global_shuffle.Planner, "_ask", ask)
+    monkeypatch.setattr(_global_shuffle, "_last_sizes", {})
+    return lambda **changes: _global_shuffle.Planner(EarlyClient(), ranks, dataclasses.replace(own, **changes), [])
 
 
 def test_early_plan_serves_the_same_sizes_only(monkeypatch):
@@ -951,10 +951,10 @@ def test_early_plan_fails_or_is_not_used(monkeypatch):
 def test_interrupted_wait_cancels_the_early_plan(monkeypatch):
     ended = threading.Event()
     planner = planners(monkeypatch, lambda planner, *sizes: ended.wait(60))
-    _planner._last_sizes[(0, 2, 3, None)] = [3, 4], [3, 4], 0
+    _global_shuffle._last_sizes[(0, 2, 3, None)] = [3, 4], [3, 4], 0
     interrupted, left = planner(), planner()
     interrupted.request_early()
-    monkeypatch.setattr(_planner._wait.Work, "wait", raise_interrupt)
+    monkeypatch.setattr(_global_shuffle._wait.Work, "wait", raise_interrupt)
     with pytest.raises(KeyboardInterrupt):
         interrupted.take([3, 4], [3, 4], 0)
     left.request_early()

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 
 import shufd
 import shufd.torch
-from shufd import _global_shuffle, _moves, _peer_memory, _plan, _plan_lists, _planner, _process_group
+from shufd import _agreement, _global_shuffle, _moves, _peer_memory, _plan, _process_group
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, shufd.IOFailure("a rank has left")])
@@ -32,10 +32,10 @@ def test_the_memory_of_peers_is_closed_if_no_plan_comes(client, monkeypatch, err
 
     given_back = []
     monkeypatch.setattr(_peer_memory._mappings, "give_back", lambda keys, at_once: given_back.extend(keys))
-    monkeypatch.setattr(_moves, "part_of", lambda *arguments: 65536)
-    monkeypatch.setattr(_planner.Planner, "expects", lambda *arguments: True)
+    monkeypatch.setattr(_agreement, "part_of", lambda *arguments: 65536)
+    monkeypatch.setattr(_global_shuffle.Planner, "expects", lambda *arguments: True)
     monkeypatch.setattr(_global_shuffle._Call, "_open_peers", open_peers)
-    monkeypatch.setattr(_planner.Planner, "take", fail)
+    monkeypatch.setattr(_global_shuffle.Planner, "take", fail)
     monkeypatch.setattr(_process_group.Ranks, "gather", lambda ranks, value, *_: fail() if type(value) is tuple else [value])
     with pytest.raises((KeyboardInterrupt, shufd.IOFailure)):
         shufd.torch.global_shuffle(torch.arange(1000), seed=1, client=client)
@@ -48,7 +48,7 @@ def test_an_interrupt_after_the_moves_waits_for_the_gpu(client, monkeypatch):
     def interrupt(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_planner.Planner, "keep_mapped", interrupt)
+    monkeypatch.setattr(_global_shuffle.Planner, "keep_mapped", interrupt)
     monkeypatch.setattr(_global_shuffle, "_end", lambda lists, memory: ended.append(lists))
     with pytest.raises(KeyboardInterrupt):
         shufd.torch.global_shuffle(torch.arange(1000), seed=1, client=client)
@@ -81,12 +81,12 @@ def test_a_one_sided_plan_does_not_end_before_the_gpu_has_read_it(monkeypatch, w
         def __del__(self):
             calls.append("the lease ends")
 
-    monkeypatch.setattr(_plan_lists, "head_of", lambda numbers, count, stream: np.zeros(count, np.uint32))
+    monkeypatch.setattr(_moves, "head_of", lambda numbers, count, stream: np.zeros(count, np.uint32))
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: types.SimpleNamespace(
         cuda_stream=0, record_event=lambda: types.SimpleNamespace(synchronize=lambda: calls.append("event"))
     ))  # fmt: skip
-    monkeypatch.setattr(_plan_lists._device, "wait_for_work", lambda device: calls.append("wait"))
-    lists = _plan_lists.OneSidedLists(_plan.OneSidedPlan(Numbers(), (4,), 4, 65536))
+    monkeypatch.setattr(_moves._device, "wait_for_work", lambda device: calls.append("wait"))
+    lists = _moves.OneSidedLists(_plan.OneSidedPlan(Numbers(), (4,), 4, 65536))
     if waits:
         lists.wait()
     del lists

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The moves that need GPUs, on the host: threads are the ranks, and NumPy's copies are the kernels.
 
-nccl_cases.py has the kernels and real peers. These tests have the arithmetic of addresses, stages and rounds.
+test_nccl.py has the kernels and real peers. These tests have the arithmetic of addresses, stages and rounds.
 """
 
 import contextlib
@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from shufd import _kernel_move, _peer_kernels, _peer_moves
-from shufd._kernel_move import StagedMove
-from shufd._peer_moves import DirectMove, WrittenMove
+from shufd import _moves, _one_sided, _row_kernels
+from shufd._moves import StagedMove
+from shufd._one_sided import DirectMove, WrittenMove
 from shufd._plan import PART_UNIT
-from shufd._plan_lists import BothSidesLists, Numbers, OneSidedLists
-from shufd._stage import PeerStage, Room, Stage, part_for, room_for
-from shufd._torch_move import TorchMove
+from shufd._moves import BothSidesLists, Numbers, OneSidedLists
+from shufd._one_sided import PeerStage, Room, Stage, part_for, room_for
+from shufd._moves import TorchMove
 
 LIMIT_S = 60
 
@@ -37,7 +37,7 @@ def rows_at(address, count, row):
 
 
 class HostTable:
-    """Does what move_rows() of _row_kernel.py does. Several segments move side by side there, so their order
+    """Does what move_rows() of _row_kernels.py does. Several segments move side by side there, so their order
     here is reversed."""
 
     def __init__(self, groups, row_bytes, width, device):
@@ -54,7 +54,7 @@ class HostTable:
 
 
 class HostSender:
-    """Does what send_rows() of _peer_kernels.py does."""
+    """Does what send_rows() of _row_kernels.py does."""
 
     def __init__(self, leaf, row_bytes, windows, groups):
         self.leaf, self.row, self.windows, self.groups = leaf, row_bytes, windows, groups
@@ -69,7 +69,7 @@ class HostSender:
 
 
 def take_on_host(out, row, plan, owners):
-    """Does what take_rows() of _peer_kernels.py does."""
+    """Does what take_rows() of _row_kernels.py does."""
     places = np.arange(plan.places)
     part = places // plan.part
     parts = max(1, -(-plan.places // plan.part))
@@ -241,14 +241,14 @@ def copy_on_host(ordinal, target, source, size, stream):
 def on_host(late):
     """Short rounds overlap, as long ones do. `late`: requests are written as late as possible."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_kernel_move, "Table", HostTable)
-        patch.setattr(_kernel_move, "_SHORTEST_ROUND", 512)
-        patch.setattr(_peer_moves, "Table", HostTable)
-        patch.setattr(_peer_moves, "Sender", HostSender)
-        patch.setattr(_peer_moves, "_current_stream", lambda device: HostStream())
-        patch.setattr(_peer_moves, "_new_stream", lambda device: HostStream(late))
-        patch.setattr(_peer_moves, "_copy", copy_on_host)
-        patch.setattr(_peer_kernels, "take_rows", take_on_host)
+        patch.setattr(_moves, "Table", HostTable)
+        patch.setattr(_moves, "_SHORTEST_ROUND", 512)
+        patch.setattr(_one_sided, "Table", HostTable)
+        patch.setattr(_one_sided, "Sender", HostSender)
+        patch.setattr(_one_sided, "_current_stream", lambda device: HostStream())
+        patch.setattr(_one_sided, "_new_stream", lambda device: HostStream(late))
+        patch.setattr(_one_sided, "_copy", copy_on_host)
+        patch.setattr(_row_kernels, "take_rows", take_on_host)
         yield
 
 

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: MIT
 """The choice between one-sided plans and plans of both sides, without a GPU: kernels and offers of memory are replaced."""
 
+import importlib.util
+import pathlib
 import types
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from shufd import _moves, _peer_memory, _stage
-from shufd._moves import Offers, offers_of, part_of
+from shufd import _agreement, _one_sided, _peer_memory
+from shufd._agreement import Offers, offers_of, part_of
+from shufd._moves import StagedMove
 from shufd._peer_memory import Offer
 from shufd._plan import PART_UNIT
-from shufd._stage import Room, Stage, StageOffer
+from shufd._one_sided import Room, Stage, StageOffer, room_for
 
 HERE, THERE = (Offer(machine, 1, b"handle", 0) for machine in ("here", "there"))
 ALL, LARGE = Room(4 * PART_UNIT, 4 * PART_UNIT), Room(1 << 31, 1 << 31)
@@ -64,9 +67,9 @@ def test_part_of(offers, sizes, outputs, part):
 def machine(monkeypatch):
     """All tensors fit the kernels, and their memory has handles. Gives what the tests may change."""
     has = types.SimpleNamespace(kernel=lambda leaf: True, handle=lambda tensor: HERE, engine="nccl")
-    monkeypatch.setattr(_moves, "_fits_kernel", lambda leaf: has.kernel(leaf))
+    monkeypatch.setattr(_agreement, "_fits_kernel", lambda leaf: has.kernel(leaf))
     monkeypatch.setattr(_peer_memory, "offer", lambda tensor: has.handle(tensor))
-    monkeypatch.setattr(_moves, "_cannot_open", set())
+    monkeypatch.setattr(_agreement, "_cannot_open", set())
     return has
 
 
@@ -135,7 +138,7 @@ def test_what_has_no_offers(machine):
     machine.handle = lambda tensor: None
     assert refused()
     machine.handle = lambda tensor: HERE
-    _moves._cannot_open.add(torch.device("cpu"))
+    _agreement._cannot_open.add(torch.device("cpu"))
     assert refused()
 
 
@@ -149,7 +152,7 @@ def test_make_stage(machine, monkeypatch):
     """A stage for the widest of the narrow rows, if the budget has room for it and the GPU has memory."""
 
     def stage_of(*widths, records=10, places=10, budget=256 << 20, world=2):
-        return _moves.make_stage(ranks_of(world, machine), [rows_of(width, records) for width in widths], places, budget)
+        return _agreement.make_stage(ranks_of(world, machine), [rows_of(width, records) for width in widths], places, budget)
 
     stage = stage_of(8, 64, 48, 3)
     assert stage.half == stage.room.bytes_of(48, 2) and stage.room.rows == 10
@@ -165,7 +168,52 @@ def test_make_stage(machine, monkeypatch):
         raise torch.cuda.OutOfMemoryError("no memory")
 
     with monkeypatch.context() as patch:
-        patch.setattr(_stage.torch, "empty", no_memory)
+        patch.setattr(_one_sided.torch, "empty", no_memory)
         assert stage_of(8) is None
-    _moves._cannot_open.add(torch.device("cpu"))
+    _agreement._cannot_open.add(torch.device("cpu"))
     assert stage_of(8) is None
+
+
+# ---- bench/exchange_model.py, which restates the rounds and the sizes of buffers -----------------
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+GPUS = (2, 3, 4, 8, 64, 1024)
+JOBS = [(8, 2**28), (256, 2**24), (8, 2**30), (8, 2**20), (64, 2**23), (1 << 20, 2**12)]  # bytes, records of a rank
+
+
+@pytest.fixture(scope="module")
+def model():
+    spec = importlib.util.spec_from_file_location("exchange_model", ROOT / "bench" / "exchange_model.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_budgets(model):
+    rows = [torch.empty(1, device="meta")]
+    on_gpu = types.SimpleNamespace(device=types.SimpleNamespace(type="cuda"))
+    assert _agreement.budget_of(None, rows) != _agreement.budget_of(None, [on_gpu])
+    assert _agreement.budget_of(None, [on_gpu]) == model.rounds_of.__defaults__[0] == model.STAGE_BYTES
+
+
+@pytest.mark.parametrize("gpus", GPUS)
+@pytest.mark.parametrize("width, records", JOBS)
+def test_rounds(model, gpus, width, records):
+    pair = records // gpus
+    counts = [pair] * gpus
+    lists = types.SimpleNamespace(
+        to=counts, arriving=counts, order=types.SimpleNamespace(count=pair * gpus), places=types.SimpleNamespace(count=pair * gpus)
+    )
+    move = StagedMove(types.SimpleNamespace(rank=0), lists, torch.empty(0, width, dtype=torch.uint8, device="meta"), None)
+    rounds, bytes = model.rounds_of(records, width, gpus)
+    assert move.count_rounds(model.STAGE_BYTES) == rounds
+    move.leaf = types.SimpleNamespace(device="meta")
+    if bytes < 1 << 40:
+        assert sum(buffer.numel() for pair in move._allocate(rounds) for buffer in pair) == bytes
+
+
+@pytest.mark.parametrize("gpus", (1, 2, 4, 8))
+def test_stage(model, gpus):
+    """The model has the largest stage."""
+    stage = 2 * room_for(2**28, 2**28, 8, gpus, model.STAGE_BYTES).bytes_of(8, gpus)
+    assert 0.99 * model.STAGE_BYTES < stage <= model.STAGE_BYTES

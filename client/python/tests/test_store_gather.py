@@ -17,8 +17,8 @@ dist = torch.distributed
 if not dist.is_available():
     pytest.skip("this torch has no distributed package", allow_module_level=True)
 
-from ports import free_port
-from shufd import _errors, _process_group, _store_gather
+from ranks import free_port
+from shufd import _errors, _process_group
 
 WORLD, WAIT_S = 4, 60
 
@@ -64,7 +64,7 @@ def value_of(rank, turn):
 
 def test_each_turn_has_the_values_of_all_ranks(stores):
     def work(rank):
-        own = _store_gather.StoreGather(stores[rank], "name", rank, WORLD, WAIT_S)
+        own = _process_group.StoreGather(stores[rank], "name", rank, WORLD, WAIT_S)
         for turn in range(20):
             assert own.gather(value_of(rank, turn)) == [value_of(other, turn) for other in range(WORLD)]
             if turn % 3 == 0 or turn == 19:
@@ -79,20 +79,20 @@ def test_each_turn_has_the_values_of_all_ranks(stores):
 def test_gathers_of_other_names_are_apart(stores):
     def work(rank):
         for name in ("first", "second"):
-            own = _store_gather.StoreGather(stores[rank], name, rank, WORLD, WAIT_S)
+            own = _process_group.StoreGather(stores[rank], name, rank, WORLD, WAIT_S)
             assert own.gather(f"{name}{rank}".encode()) == [f"{name}{r}".encode() for r in range(WORLD)]
 
     run_threads(work)
 
 
 def test_rank_that_does_not_come_is_an_error(stores):
-    own = _store_gather.StoreGather(stores[0], "name", 0, 2, 1)
+    own = _process_group.StoreGather(stores[0], "name", 0, 2, 1)
     with pytest.raises(RuntimeError, match="(?i)time"):
         own.gather(b"alone")
 
 
 def gathers_of(stores, world, timeout_s=WAIT_S):
-    return [_store_gather.StoreGather(stores[rank], "name", rank, world, timeout_s) for rank in range(world)]
+    return [_process_group.StoreGather(stores[rank], "name", rank, world, timeout_s) for rank in range(world)]
 
 
 def expect_failure(own, words):
@@ -149,12 +149,12 @@ def test_timeout_is_that_of_the_group(stores):
 
     assert run_threads(work, 2) == [[b"0", b"1"]] * 2
     began = time.monotonic()
-    expect_failure(_store_gather.StoreGather(stores[0], "alone", 0, 2, 2.5), "(?i)time")
+    expect_failure(_process_group.StoreGather(stores[0], "alone", 0, 2, 2.5), "(?i)time")
     assert 2.4 < time.monotonic() - began < 10
 
 
 def test_interrupt_ends_the_wait(stores):
-    own = _store_gather.StoreGather(stores[0], "alone", 0, 2, WAIT_S)
+    own = _process_group.StoreGather(stores[0], "alone", 0, 2, WAIT_S)
     timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
     began = time.monotonic()
     timer.start()
@@ -188,14 +188,14 @@ def test_store_and_timeout_of_a_group():
     )
     try:
         group = dist.distributed_c10d._get_default_group()
-        store = _store_gather._store_of(group)
+        store = _process_group._store_of(group)
         assert store is not None
-        assert _store_gather._timeout_of(group, store) == 50
-        own = _store_gather.store_gather_of(group, 0, 1, lambda value: [value])
-        assert own is _store_gather.store_gather_of(group, 0, 1, None)
+        assert _process_group._timeout_of(group, store) == 50
+        own = _process_group.store_gather_of(group, 0, 1, lambda value: [value])
+        assert own is _process_group.store_gather_of(group, 0, 1, None)
         assert own.gather(b"x") == [b"x"]
-        _store_gather._gathers.clear()
-        assert _store_gather.store_gather_of(group, 0, 65, lambda value: [value]) is None
+        _process_group._gathers.clear()
+        assert _process_group.store_gather_of(group, 0, 65, lambda value: [value]) is None
     finally:
         dist.destroy_process_group()
 
@@ -224,13 +224,13 @@ class Gather:
 def test_groups_gather_by_their_store_if_all_ranks_have_it(stores, monkeypatch, without):
     """All ranks take one name, also after a group with the same store."""
     groups = [Group(rank) for rank in range(WORLD)]
-    monkeypatch.setattr(_store_gather, "_gathers", {})
-    monkeypatch.setattr(_store_gather, "_store_of", lambda group: None if group.rank == without else stores[group.rank])
+    monkeypatch.setattr(_process_group, "_gathers", {})
+    monkeypatch.setattr(_process_group, "_store_of", lambda group: None if group.rank == without else stores[group.rank])
     gather = Gather()
     for _ in range(2):
         def work(rank):
             own_gather = lambda value: gather(rank, value)
-            all_own = [_store_gather.store_gather_of(groups[rank], rank, WORLD, own_gather) for _ in range(3)]
+            all_own = [_process_group.store_gather_of(groups[rank], rank, WORLD, own_gather) for _ in range(3)]
             assert all_own[0] is all_own[1] is all_own[2]
             return all_own[0]
 
@@ -240,7 +240,7 @@ def test_groups_gather_by_their_store_if_all_ranks_have_it(stores, monkeypatch, 
             break
         assert len({own.name for own in all_own}) == 1
         run_threads(lambda rank: all_own[rank].gather(b"x"))
-        _store_gather._gathers.clear()
+        _process_group._gathers.clear()
     assert gather.count == (2 if without is None else 1)
 
 
@@ -255,7 +255,7 @@ def test_gather_waits_for_the_event_and_uses_the_store(stores, monkeypatch):
         return ranks.gather({"rank": rank}, after)
 
     def of(group, rank, world, gather):
-        return _store_gather.StoreGather(stores[rank], "g", rank, world, WAIT_S)
+        return _process_group.StoreGather(stores[rank], "g", rank, world, WAIT_S)
 
     monkeypatch.setattr(_process_group, "store_gather_of", of)
     assert run_threads(work) == [[{"rank": rank} for rank in range(WORLD)]] * WORLD
@@ -362,7 +362,7 @@ def test_rank_that_has_left_is_seen_before_another_one_comes(stores):
 
 
 def test_lost_rank_is_named(stores, monkeypatch):
-    ranks = ranks_with(monkeypatch, _store_gather.StoreGather(stores[0], "lost", 0, 2, 1), 0, 2)
+    ranks = ranks_with(monkeypatch, _process_group.StoreGather(stores[0], "lost", 0, 2, 1), 0, 2)
     with pytest.raises(_errors.IOFailure, match="rank 0 of 2: .*a rank may have ended: no answer of rank 1 within 1 s"):
         ranks.gather(1)
     assert ranks.has_told

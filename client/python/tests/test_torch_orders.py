@@ -325,6 +325,86 @@ def test_ranks_with_other_orders_are_told(job):
         assert [error.kind for error in failed] == ["Mismatch"] and text in failed[0].text
 
 
+# ---- Chunks of unequal sizes ---------------------------------------------------------------------
+
+LISTED = [30, 1, 500, 77, 8, 8, 120, 256, 3]
+
+
+def sampler_of_list(sizes=LISTED, world=1, rank=0, window=3, **options):
+    return DistributedSampler(range(sum(LISTED)), world, rank, seed=7, chunk=sizes, window=window, **options)
+
+
+@pytest.mark.parametrize("world", [1, 2, 7])
+def test_ranks_share_unequal_chunks(world):
+    n = sum(LISTED)
+    for epoch in (0, 5):
+        order = Permutation(seed=7, epoch=epoch, chunk=LISTED, window=3).range(0, -(-n // world) * world)
+        for rank in range(world):
+            sampler = sampler_of_list(np.array(LISTED, np.int32), world, rank)
+            sampler.set_epoch(epoch)
+            assert [*sampler] == order[rank::world].tolist()
+
+
+@settings(deadline=None, max_examples=40)
+@given(used=st.integers(0, 249), worlds=st.tuples(st.integers(1, 4), st.integers(1, 4)), epoch=st.integers(0, 2**64 - 1))
+def test_unequal_chunks_resume_with_another_world(used, worlds, epoch):
+    """The last index of a rank of four is number 249: the state after it is that of the next epoch."""
+    n, seen = sum(LISTED), []
+    for rank in range(worlds[0]):
+        sampler = sampler_of_list(LISTED, worlds[0], rank, drop_last=True)
+        sampler.set_epoch(epoch)
+        seen += itertools.islice(sampler, used)
+        state = pickle.loads(pickle.dumps(sampler.state_dict(used=used)))
+    for rank in range(worlds[1]):
+        sampler = pickle.loads(pickle.dumps(sampler_of_list(tuple(LISTED), worlds[1], rank, drop_last=True)))
+        sampler.load_state_dict(state)
+        seen += [*sampler]
+    left = n - used * worlds[0]
+    assert len(seen) == len({*seen}) == n - left % worlds[1] and {*seen} <= {*range(n)}
+
+
+def test_a_state_names_the_sizes():
+    state = sampler_of_list().state_dict()
+    assert state["chunk"] == shufd.local.fingerprint(np.array(LISTED, np.uint64)) and state["window"] == 3
+    sampler_of_list(np.array(LISTED)).load_state_dict(state)
+    swapped = [LISTED[1], LISTED[0], *LISTED[2:]]
+    for other in (sampler_of_list(swapped), sampler_of_list(100), sampler_of_list(None, window=None)):
+        with pytest.raises(shufd.Invalid, match="^state: chunk '0x[0-9a-f]{16}': expected"):
+            other.load_state_dict(state)
+    with pytest.raises(shufd.Invalid, match="^state: window 3: expected 4"):
+        sampler_of_list(window=4).load_state_dict(state)
+
+
+def test_random_sampler_of_unequal_chunks():
+    n = sum(LISTED)
+    sampler = RandomSampler(range(n), num_samples=n + 10, seed=7, chunk=LISTED, window=3)
+    first, second = (Permutation(seed=7, epoch=e, chunk=LISTED, window=3).range(0, n).tolist() for e in (0, 1))
+    assert [*sampler] == first + second[:10]
+    with pytest.raises(shufd.Invalid, match="window: 3: expected None with replacement"):
+        RandomSampler(range(n), True, seed=7, chunk=LISTED, window=3)
+
+
+def test_loader_with_workers():
+    n = sum(LISTED)
+    loader = torch.utils.data.DataLoader(range(n), 64, sampler=sampler_of_list(), num_workers=2)
+    expected = Permutation(seed=7, chunk=LISTED, window=3).range(0, n).tolist()
+    assert [int(i) for batch in loader for i in batch] == expected
+
+
+def test_the_data_set_has_the_records_of_the_chunks():
+    with pytest.raises(shufd.Invalid, match=f"^dataset: length 5: expected {sum(LISTED)}, the sum of the sizes of its chunks"):
+        DistributedSampler(range(5), 1, 0, seed=7, chunk=LISTED, window=3)
+    with pytest.raises(shufd.Invalid, match="^algorithm philox24: expected primefold with a window"):
+        sampler_of_list(algorithm="philox24")
+    with pytest.raises(shufd.Invalid, match="^window: None: expected at least 1"):
+        sampler_of_list(window=None)
+    data = [*range(sum(LISTED))]
+    sampler = DistributedSampler(data, 1, 0, seed=7, chunk=LISTED, window=3)
+    data.append(0)
+    with pytest.raises(shufd.Invalid, match=f"^n: {len(data)}: expected {sum(LISTED)}, the sum of the sizes"):
+        next(iter(sampler))
+
+
 # ---- Grain -------------------------------------------------------------------------------------------
 
 

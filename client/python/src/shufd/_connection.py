@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A connection to the daemon. connection.c has its lock, and the leases that it holds."""
+"""A connection to the daemon. calls.c has its lock, and the leases that it holds."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Connection:
         return str(ffi.string(lib.shufpy_socket(self.pointer)).decode(errors="replace"))
 
     def call(self, function: Callable[..., int], *arguments: Any) -> None:
-        """Calls a function of connection.c and raises its error."""
+        """Calls a function of calls.c and raises its error."""
         if function(self.pointer, *arguments):
             raise failure(self.path)
 

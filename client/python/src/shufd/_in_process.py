@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Computations of this process: the calls of libshuf (local.c), and the memory that they fill."""
+"""Computations of this process: the calls of libshuf, and the memory that they fill."""
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ import tempfile
 import pytest
 
 from conftest import skip_without
-from ports import free_port
 
 skip_without("accelerate", "lightning", "torch", "transformers")
 
@@ -19,6 +18,7 @@ import torch
 
 import shufd
 import shufd.torch
+from ranks import free_port
 
 # Each rank is forked from a process that has imported the frameworks once.
 RANKS = multiprocessing.get_context("forkserver")
