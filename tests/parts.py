@@ -19,7 +19,7 @@ OLD_KERNEL = r".*\.old_kernel|old_kernel|no_processes"
 AVX512 = r".*\.cpu\.avx512"
 TOOLS = r"(quality|gauss_tables).*"
 BENCHMARKS = r"bench_load|shufctl_bench\..*"
-LAUNCHED = r"python_(global_shuffle|global_shuffle_ends|kernel_moves|processes|store_gather|torch_faults)"
+LAUNCHED = r"python_(agreement|global_shuffle|kernel_moves|processes)"
 WITH_LONG = r"python_(examples|torch|torch_loaders)"  # quick tests that have long ones too
 FRAMEWORKS = r"frameworks_.*"
 SCRIPTS = (r"python_(?!client$).*|control_characters|dashboards|exchange_model|exports.*|install_config|kubernetes|"
@@ -63,7 +63,7 @@ QUICK = Run("dev", ".*", "|".join((AVX512, TOOLS, LAUNCHED, FRAMEWORKS, OLD_KERN
 
 # These start first in a fresh clone, so that no long one runs alone at the end.
 LONGEST = ("frameworks_ray", "frameworks_trainers", "frameworks_properties", "interrupt.cpu", "parts.cpu", "python_torch",
-           "python_torch_loaders", "fairness.cpu", "shuffle.cpu", "python_torch_faults", "python_global_shuffle", "summary.cpu", "client_lease.cpu",
+           "python_torch_loaders", "fairness.cpu", "shuffle.cpu", "python_global_shuffle", "summary.cpu", "client_lease.cpu",
            "shufctl.cpu", "kill.cpu", "index.cpu", "exchange", "syscalls", "kernels.cpu.scalar", "python_processes",
            "shufctl_errors.cpu", "shufctl_draw.cpu")
 

@@ -80,10 +80,10 @@ def check_others(directory):
 
 def check_python(directory):
     """The console commands and serve() look for the programs in PATH."""
-    text = (pathlib.Path(source) / "client/python/src/shufd/_programs.py").read_text()
-    text = text.replace("from ._errors import Error", "class Error(Exception): pass")
-    text = text.replace("from __future__ import annotations", "")
-    test = "try: found = path_of('shufctl')\nexcept Error: found = '/'\nsys.exit(found[0] != '/')"
+    text = (pathlib.Path(source) / "client/python/src/shufd/_serve.py").read_text()
+    function = text[text.index("def program_of") :].partition("\n\n\n")[0]
+    text = f"import os, pathlib, shutil, sys\nclass Error(Exception): pass\n{function}"
+    test = "try: found = program_of('shufctl')\nexcept Error: found = '/'\nsys.exit(found[0] != '/')"
     check(directory, sys.executable, "-I", "-c", f"__file__ = '/none/none/x'\n{text}\n{test}")
 
 

@@ -8,12 +8,13 @@ import pathlib
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
 import shufd
-from shufd import _programs
+from shufd import _serve
 
 os.environ.pop("SHUFD_SOCKET", None)
 signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell ignore SIGINT
@@ -65,7 +66,7 @@ class Daemon:
     def start(self):
         environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
         self.process = subprocess.Popen(
-            [_programs.path_of("shufd"), "--socket", self.socket, *(self.options or ("--backend", "cpu"))],
+            [_serve.program_of("shufd"), "--socket", self.socket, *(self.options or ("--backend", "cpu"))],
             stderr=self.log.open("ab"),
             env={**environment, **self.environment},
         )
@@ -144,6 +145,26 @@ def private_bytes():
     does not map it, so private pages do not tell the memory of this process."""
     lines = pathlib.Path("/proc/self/smaps_rollup").read_text().splitlines()
     return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Anonymous:"))
+
+
+def run_threads(work, count):
+    """The results of work(0) .. work(count - 1), each in a thread of its own. Raises the error that came first."""
+    results, errors = [None] * count, []
+
+    def run(number):
+        try:
+            results[number] = work(number)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:  # the others may have failed at a barrier that the first one has left
+        raise next((error for error in errors if not isinstance(error, threading.BrokenBarrierError)), errors[0])
+    return results
 
 
 def run_in_child(function):

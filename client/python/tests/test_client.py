@@ -29,7 +29,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import shufd
-from conftest import Daemon, await_value, descriptor_count, lease_count, mapping_count, private_bytes
+from conftest import Daemon, await_value, descriptor_count, lease_count, mapping_count, private_bytes, run_threads
 from shufd import _dtype
 from shufd.random import RecordGenerator, ReplacementGenerator
 
@@ -848,22 +848,13 @@ def test_ten_thousand_epochs_leak_nothing(daemon):
 
 def test_threads_have_their_own_connections(daemon):
     with shufd.connect(daemon.socket) as client:
-        arrays, errors = [], []
 
         def work(seed):
-            try:
-                for epoch in range(40):
-                    assert client.permute(1000 + seed, seed, epoch).size == 1000 + seed
-                arrays.append(client.permute(5000, seed))
-            except BaseException as error:
-                errors.append(error)
+            for epoch in range(40):
+                assert client.permute(1000 + seed, seed, epoch).size == 1000 + seed
+            return client.permute(5000, seed)
 
-        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert not errors
+        arrays = run_threads(work, 8)
         assert client.status()["clients"] >= 9  # 8 threads with an array each, and this one
         for array in arrays:  # the threads have ended, but their leases are still valid
             assert (np.sort(array) == np.arange(5000)).all()

@@ -32,9 +32,9 @@ import shufd
 import shufd.torch
 from conftest import Daemon, await_value
 from ranks import Failed, Job, cut
-from shufd import _agreement, _global_shuffle, _moves, _one_sided, _process_group, _programs, _ranks
-from shufd._plan import Plan
+from shufd import _agreement, _global_shuffle, _moves, _one_sided, _process_group, _ranks, _serve
 from shufd._one_sided import Room
+from shufd._plan import Plan
 
 EXAMPLE = pathlib.Path(__file__).parent.parent / "examples/global_shuffle.py"
 MOST = 8
@@ -62,7 +62,7 @@ def shuffle_file(client, rows, seed, epoch=0):
         before, after = pathlib.Path(directory, "rows"), pathlib.Path(directory, "shuffled")
         before.write_bytes(rows.tobytes())
         subprocess.run(
-            [_programs.path_of("shufctl"), "shuffle", "--in", before, "--record", str(rows.shape[1]), "--seed", str(seed),
+            [_serve.program_of("shufctl"), "shuffle", "--in", before, "--record", str(rows.shape[1]), "--seed", str(seed),
              "--epoch", str(epoch), "--out", after, "--socket", client.socket],
             check=True, capture_output=True,
         )  # fmt: skip
@@ -718,8 +718,8 @@ def test_tensors_on_several_gpus_get_no_stage(monkeypatch):
     monkeypatch.setattr(_agreement, "_fits_kernel", lambda leaf: True)
     ranks = types.SimpleNamespace(uses_nccl=lambda device: True)
     first, second = (types.SimpleNamespace(device=torch.device("cuda", gpu)) for gpu in range(2))
-    assert _moves._are_readable(ranks, [first, first])
-    assert not _moves._are_readable(ranks, [first, second])
+    assert _agreement._are_readable(ranks, [first, first])
+    assert not _agreement._are_readable(ranks, [first, second])
 
 
 @pytest.mark.parametrize("error, kept", [(KeyboardInterrupt, 1), (MemoryError("no room"), 0)])

@@ -15,13 +15,11 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
+from conftest import run_threads
 from shufd import _moves, _one_sided, _row_kernels
-from shufd._moves import StagedMove
-from shufd._one_sided import DirectMove, WrittenMove
+from shufd._moves import BothSidesLists, Numbers, OneSidedLists, StagedMove, TorchMove
+from shufd._one_sided import DirectMove, PeerStage, Room, Stage, WrittenMove, part_for, room_for
 from shufd._plan import PART_UNIT
-from shufd._moves import BothSidesLists, Numbers, OneSidedLists
-from shufd._one_sided import PeerStage, Room, Stage, part_for, room_for
-from shufd._moves import TorchMove
 
 LIMIT_S = 60
 
@@ -207,9 +205,9 @@ def exchange_all(client, kind, rows, sizes, outputs, budget, prepares, **options
     leaves = [torch.from_numpy(part.copy()) for part in np.split(rows, np.cumsum(sizes)[:-1])]
     outs = [torch.zeros((size, rows.shape[1]), dtype=torch.uint8) for size in outputs]
     moves, needed = moves_of(client, kind, ranks, leaves, outs, sizes, outputs, budget, **options)
-    rounds, errors = max(move.count_rounds(budget) for move in moves), []
+    rounds = max(move.count_rounds(budget) for move in moves)
 
-    def run_safely(rank):
+    def run(rank):
         try:
             if prepares:
                 prepared = moves[rank].prepare()
@@ -218,18 +216,12 @@ def exchange_all(client, kind, rows, sizes, outputs, budget, prepares, **options
                 moves[rank].begin()
                 exchange.barrier.wait()
             moves[rank].run(rounds)
-        except BaseException as error:
-            errors.append(error)
-            exchange.barrier.abort()
+        except BaseException:
+            exchange.barrier.abort()  # the others then fail later
+            raise
 
-    threads = [threading.Thread(target=run_safely, args=(rank,)) for rank in range(world)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_threads(run, world)
     del needed
-    if errors:
-        raise next((e for e in errors if not isinstance(e, threading.BrokenBarrierError)), errors[0])
     return np.concatenate([out.numpy() for out in outs])
 
 

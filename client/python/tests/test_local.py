@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import golden
 import shufd
-from conftest import run_in_child
+from conftest import run_in_child, run_threads
 from shufd import local
 
 BITS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
@@ -470,18 +470,13 @@ def test_a_gpu_without_the_library():
 def test_eight_threads():
     expected = local.permute(300_000, 7, dtype="u64")
     numbers = local.normal(size=100_000, seed=7, dtype="f32")
-    failures = []
 
-    def run(threads):
+    def run(number):
         for _ in range(5):
-            if not ((local.permute(300_000, 7, dtype="u64", threads=threads) == expected).all()
-                    and (local.normal(size=100_000, seed=7, dtype="f32", threads=threads) == numbers).all()):  # fmt: skip
-                failures.append(threads)
+            assert (local.permute(300_000, 7, dtype="u64", threads=1 + number % 3) == expected).all()
+            assert (local.normal(size=100_000, seed=7, dtype="f32", threads=1 + number % 3) == numbers).all()
 
-    workers = [threading.Thread(target=run, args=(1 + i % 3,)) for i in range(8)]
-    [worker.start() for worker in workers]
-    [worker.join() for worker in workers]
-    assert not failures
+    run_threads(run, 8)
 
 
 def test_child_of_a_process_with_a_team():

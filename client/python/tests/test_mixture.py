@@ -6,7 +6,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import numpy as np
@@ -15,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shufd
+from conftest import run_threads
 from shufd.local import Mixture, tempered
 
 
@@ -172,19 +172,13 @@ def test_threads_and_far_positions():
     mixture = Mixture([8 * 10**9, 2 * 10**6, 5 * 10**5], [0.7, 0.2, 0.1], 7)
     assert mixture[:5].tolist() == [3369564907, 4732790860, 5322520745, 8000880155, 7535847895]  # tests/vectors
     far = 2**62 - 10_000
-    expected, errors = mixture[far:], []
+    expected = mixture[far:]
     assert len(expected) == 10_000
 
-    def read(first):
-        if not np.array_equal(mixture[far + first :], expected[first:]):
-            errors.append(first)
+    def read(number):
+        assert np.array_equal(mixture[far + 100 * number :], expected[100 * number :])
 
-    threads = [threading.Thread(target=read, args=(first,)) for first in range(0, 800, 100)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors
+    run_threads(read, 8)
     assert np.array_equal(mixture.places(10, 200_000, 3, threads=2).record, mixture.places(10, 200_000, 3).record)
 
 

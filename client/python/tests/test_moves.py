@@ -12,9 +12,9 @@ torch = pytest.importorskip("torch")
 from shufd import _agreement, _one_sided, _peer_memory
 from shufd._agreement import Offers, offers_of, part_of
 from shufd._moves import StagedMove
+from shufd._one_sided import Room, Stage, StageOffer, room_for
 from shufd._peer_memory import Offer
 from shufd._plan import PART_UNIT
-from shufd._one_sided import Room, Stage, StageOffer, room_for
 
 HERE, THERE = (Offer(machine, 1, b"handle", 0) for machine in ("here", "there"))
 ALL, LARGE = Room(4 * PART_UNIT, 4 * PART_UNIT), Room(1 << 31, 1 << 31)

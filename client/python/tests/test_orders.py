@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shufd
-from conftest import run_in_child
+from conftest import run_in_child, run_threads
 from shufd.local import Mixture, Order, Permutation, Subset, Weighted
 
 spec = importlib.util.spec_from_file_location("make", golden.VECTORS / "make.py")
@@ -318,16 +318,12 @@ def test_subclasses():
 
 def test_threads_and_children_share_a_sample():
     order = Weighted(np.arange(50_000), 7, replacement=False)
-    expected, wrong = Weighted(np.arange(50_000), 7, replacement=False)[:], []
+    expected = Weighted(np.arange(50_000), 7, replacement=False)[:]
 
-    def read():
-        if not np.array_equal(order.with_epoch(0)[::7], expected[::7]) or not np.array_equal(order[:], expected):
-            wrong.append(1)
+    def read(_):
+        assert np.array_equal(order.with_epoch(0)[::7], expected[::7]) and np.array_equal(order[:], expected)
 
-    threads = [threading.Thread(target=read) for _ in range(6)]
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
-    assert not wrong
+    run_threads(read, 6)
 
     def child():
         assert np.array_equal(order[:], expected) and np.array_equal(pickle.loads(pickle.dumps(order))[:], expected)
@@ -519,28 +515,20 @@ def test_most_chunks():
     assert len(order.chunks(0, 5000)) == len({*order.chunks(0, 5000).tolist()})
 
 
-def test_threads_share_an_order():
+def test_threads_and_children_share_an_order():
     order = Permutation(seed=7, chunk=range(1, 400), window=10)
-    expected, wrong = order.range(0, order.n), []
+    expected = order.range(0, order.n)
 
     def read(offset):
         for first in range(offset, order.n - 1000, 3001):
-            if not np.array_equal(order.range(first, 1000), expected[first : first + 1000]):
-                wrong.append(first)
+            assert np.array_equal(order.range(first, 1000), expected[first : first + 1000])
 
-    threads = [threading.Thread(target=read, args=(i,)) for i in range(4)]
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
-    assert not wrong
+    run_threads(read, 4)
 
+    def child():
+        assert np.array_equal(order.range(0, order.n), expected) and order.inverse_index(int(expected[5])) == 5
 
-def test_a_child_of_fork_reads_it():
-    order = Permutation(seed=7, chunk=range(1, 400), window=10)
-    expected = order.range(0, order.n)
-    if (child := os.fork()) == 0:
-        is_same = np.array_equal(order.range(0, order.n), expected) and order.inverse_index(int(expected[5])) == 5
-        os._exit(0 if is_same else 1)
-    assert os.waitpid(child, 0)[1] == 0
+    run_in_child(child)
 
 
 def test_a_signal_ends_calls():

@@ -216,7 +216,7 @@ class Connection:
 
 @pytest.fixture
 def short_time(monkeypatch):
-    monkeypatch.setattr(_peer_memory, "SECONDS", 0.3)
+    monkeypatch.setattr(_peer_memory, "KEPT_S", 0.3)
 
 
 def keep_all(connection, blocks, bytes=BYTES):
@@ -254,7 +254,7 @@ def test_the_limit_grows_with_the_blocks(short_time):
 
 
 def test_each_call_extends_the_time(short_time, monkeypatch):
-    monkeypatch.setattr(_peer_memory, "SECONDS", 3)
+    monkeypatch.setattr(_peer_memory, "KEPT_S", 3)
     connection = Connection()
     end = time.monotonic() + 5
     while time.monotonic() < end:

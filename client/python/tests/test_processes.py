@@ -17,7 +17,7 @@ import pytest
 
 import shufd
 from shufd import _connection, _wait
-from shufd._programs import path_of
+from shufd._serve import program_of
 from conftest import LAUNCHERS, Daemon, await_value, descriptor_count, lease_count, mapping_count, run_in_child
 
 
@@ -201,11 +201,11 @@ def test_private_daemon_beside_the_configuration_of_the_machine(tmp_path):
         f"metrics = 127.0.0.1:9477\nmetrics_file = {tmp_path}/%i.prom\n"
     )
     program = tmp_path / "shufd"
-    program.write_text(f"#!/bin/sh\nexec '{path_of('shufd')}' --config '{tmp_path}/shufd.conf' \"$@\"\n")
+    program.write_text(f"#!/bin/sh\nexec '{program_of('shufd')}' --config '{tmp_path}/shufd.conf' \"$@\"\n")
     program.chmod(0o755)
     text = f"""
 import os, shufd, shufd._serve as serve
-serve.path_of = lambda name: {str(program)!r}
+serve.program_of = lambda name: {str(program)!r}
 state = shufd.serve().status()
 words = open(f"/proc/{{state['pid']}}/cmdline").read().split(chr(0))
 print(state['host_limit'] >> 20, '--metrics=off' in words, oct(os.stat(shufd.serve().socket).st_mode & 0o777))
@@ -252,7 +252,7 @@ def test_private_daemon_that_always_crashes(tmp_path):
     program.chmod(0o755)
     text = f"""
 import shufd, shufd._serve as serve
-serve.path_of = lambda name: {str(program)!r}
+serve.program_of = lambda name: {str(program)!r}
 try: shufd.serve()
 except shufd.NoDaemon as e: print(e)
 """
@@ -895,9 +895,10 @@ def test_a_thread_that_is_taken_late_waits_longer(seats):
 def test_a_child_has_no_threads(seats):
     run(1)
     await_value(lambda: len(seats), 1)
-    child = os.fork()
-    if child == 0:
+
+    def child():
         done = threading.Event()
         _wait.start_in_idle_thread(done.set)
-        os._exit(0 if done.wait(30) else 1)
-    assert os.waitpid(child, 0)[1] == 0
+        assert done.wait(30)
+
+    run_in_child(child)

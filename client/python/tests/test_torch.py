@@ -632,3 +632,62 @@ def test_several_passes_continue_after_a_lost_daemon(killable_daemon):
         killable_daemon.start()
         seen += sampler
     assert seen == sum(order, [])
+
+
+@pytest.mark.parametrize("kind", ["distributed", "random", "passes"])
+def test_sampler_keeps_its_place_when_the_daemon_is_lost(killable_daemon, kind):
+    with shufd.connect(killable_daemon.socket, reconnect=0.1) as client:
+
+        def make():
+            if kind == "distributed":
+                return shufd.torch.DistributedSampler(range(1000), 2, 1, seed=3, client=client, algorithm="philox24")
+            return shufd.torch.RandomSampler(range(1000), num_samples=2500 if kind == "passes" else 1000, seed=3,
+                                             client=client, algorithm="philox24")  # fmt: skip
+
+        sampler = make()
+        sampler.set_epoch(4)
+        whole = list(sampler)
+        sampler = make()
+        sampler.set_epoch(4)
+        list(itertools.islice(sampler, 100))
+        state = sampler.state_dict(used=100)
+        resumed = make()
+        resumed.load_state_dict(state)
+        killable_daemon.kill()
+        for _ in range(2):
+            with pytest.raises(shufd.DaemonLost):
+                list(resumed)
+            assert resumed.state_dict() == state and resumed.epoch == 4
+        killable_daemon.start()
+        assert list(resumed) == whole[100:]
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_global_shuffle_needs_the_process_group_of_a_launcher(client, monkeypatch, launcher):
+    rank, world = LAUNCHERS[launcher]
+    rows = torch.arange(10)
+    alone = shufd.torch.global_shuffle(rows, seed=7, client=client)
+    monkeypatch.setenv(rank, "0")
+    monkeypatch.setenv(world, "1")
+    assert shufd.torch.global_shuffle(rows, seed=7, client=client).equal(alone)
+    monkeypatch.setenv(world, "4")
+    text = rf"^{world} is 4, but torch.distributed is not initialised: call torch.distributed.init_process_group\(\) first$"
+    with pytest.raises(shufd.Invalid, match=text):
+        shufd.torch.global_shuffle(rows, seed=7, client=client)
+    with pytest.raises(shufd.Invalid, match=text):
+        shufd.verify(client=client)
+
+
+def test_sampler_of_several_ranks_advises_a_daemon_for_all(monkeypatch):
+    """Each rank would start a daemon of its own by serve(). A launcher has started none, so one process may be all."""
+    monkeypatch.setenv("SHUFD_SOCKET", "/nonexistent/s")
+    sampler = shufd.torch.DistributedSampler(range(10), 4, 1, algorithm="philox24")
+    with pytest.raises(shufd.NoDaemon) as failed:
+        list(sampler)
+    assert "start a daemon with `shufd &` on each machine before the ranks" in str(failed.value)
+    end = "; not started privately for one of 4 ranks; if one process has all ranks, call shufd.serve()"
+    assert str(failed.value).endswith(end)
+
+
+def test_dir_has_only_public_names():
+    assert {name for name in dir(shufd.torch) if not name.startswith("__")} == set(shufd.torch.__all__)

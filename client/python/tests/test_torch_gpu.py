@@ -3,7 +3,6 @@
 CUDA library of shufd."""
 
 import itertools
-import threading
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 import shufd
 import shufd.torch as shuftorch
-from conftest import run_in_child
+from conftest import run_in_child, run_threads
 from shufd import local
 
 if not torch.cuda.is_available():
@@ -138,8 +137,6 @@ def test_graphs():
 
 
 def test_eight_threads():
-    failures = []
-
     def run(number):
         expected = shuftorch.randperm(100_003, seed=number, algorithm=("primefold", "philox24")[number % 2])
         with torch.cuda.stream(torch.cuda.Stream()):
@@ -147,13 +144,9 @@ def test_eight_threads():
                 order = shuftorch.randperm(
                     100_003, seed=number, device="cuda", algorithm=("primefold", "philox24")[number % 2]
                 )
-                if not torch.equal(order.cpu(), expected):
-                    failures.append(number)
+                assert torch.equal(order.cpu(), expected)
 
-    workers = [threading.Thread(target=run, args=(number,)) for number in range(8)]
-    [worker.start() for worker in workers]
-    [worker.join() for worker in workers]
-    assert not failures
+    run_threads(run, 8)
 
 
 def test_compiled_functions():

@@ -2,6 +2,7 @@
 """The samplers of shufd.torch in loaders of torch and torchdata, with and without workers."""
 
 import itertools
+import json
 import os
 import pickle
 import subprocess
@@ -438,3 +439,72 @@ next(iterator)
 """
     result = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120)
     assert (result.returncode, result.stderr) == (0, "")
+
+
+# ---- Lost daemons --------------------------------------------------------------------------------
+
+# Trains three epochs with worker processes. The daemon dies before the second epoch, and comes again.
+# n is large, so the request for an epoch runs in a thread.
+JOB = """
+import json, pathlib, sys
+import torch, shufd, shufd.torch
+sys.path.insert(0, sys.argv[1])
+from conftest import Daemon
+
+def run(kind, n, method):
+    daemon = Daemon(pathlib.Path(sys.argv[2])).start()
+    client = shufd.connect(daemon.socket, reconnect=0.2)
+    if kind == "random":
+        sampler = shufd.torch.RandomSampler(range(n), num_samples=4000, seed=3, client=client, algorithm="philox24")
+    else:
+        sampler = shufd.torch.DistributedSampler(range(n), n // 4000, 0, seed=3, drop_last=True, client=client,
+                                                 algorithm="philox24")
+    batches = {"batch_size": 100, "sampler": sampler}
+    if kind == "batches":
+        batches = {"batch_sampler": shufd.torch.BatchSampler(sampler, 100, False)}
+    loader = torch.utils.data.DataLoader(range(n), num_workers=2, multiprocessing_context=method, **batches)
+    seen, losses = [], 0
+    for epoch in range(3):
+        sampler.set_epoch(epoch)
+        if epoch == 1:
+            client.drop()
+            daemon.kill()
+        while True:
+            try:
+                seen.append(torch.cat(list(loader)).tolist())
+                break
+            except shufd.DaemonLost:
+                losses += 1
+                daemon.start()
+    daemon.stop()
+    print(json.dumps([losses, seen]))
+
+if __name__ == "__main__":
+    run(sys.argv[3], int(sys.argv[4]), sys.argv[5])
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind, n, method", [
+    ("sampler", 4_200_000, "fork"), ("batches", 4_200_000, "fork"), ("random", 4_200_000, "fork"),
+    ("sampler", 100_000, "fork"), ("sampler", 4_200_000, "spawn"),
+])  # fmt: skip
+def test_data_loader_iterates_again_after_a_lost_daemon(daemon, tmp_path, kind, n, method):
+    """The exception frees the half-made iterator with its workers. Otherwise a worker of the next iteration would
+    inherit the old iterator and print tracebacks, and the job could hang."""
+    if method == "fork":
+        skip_fork_under_asan()
+    script = tmp_path / "job.py"
+    script.write_text(JOB)
+    result = subprocess.run(
+        [sys.executable, str(script), os.path.dirname(__file__), str(tmp_path), kind, str(n), method],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert result.returncode == 0 and "Traceback" not in result.stderr, result.stderr
+    losses, seen = json.loads(result.stdout)
+    assert losses == 1
+    client = shufd.default_client()
+    for epoch, indices in enumerate(seen):
+        order = client.permute(n, 3, epoch, algorithm="philox24")
+        expected = order[:4000] if kind == "random" else order[:: n // 4000][:4000]
+        assert indices == expected.tolist()

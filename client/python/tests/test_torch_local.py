@@ -8,7 +8,6 @@ import gc
 import io
 import pickle
 import signal
-import threading
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ torch = pytest.importorskip("torch")
 import golden
 import shufd
 import shufd.torch as shuftorch
-from conftest import run_in_child
+from conftest import run_in_child, run_threads
 from shufd import local
 from shufd.torch import WeightTable, weighted_sample
 
@@ -477,19 +476,16 @@ def test_spawned_generators_differ():
 def test_eight_threads():
     """Large and small calls, also with teams, and one generator whose numbers no two threads get."""
     order = shuftorch.randperm(300_000, seed=7)
-    generator, drawn, failures = shuftorch.Generator(7), [], []
+    generator, drawn = shuftorch.Generator(7), []
 
-    def run():
+    def run(_):
         for _ in range(5):
-            if not torch.equal(shuftorch.randperm(300_000, seed=7), order):
-                failures.append("randperm")
+            assert torch.equal(shuftorch.randperm(300_000, seed=7), order)
             for _ in range(20):
                 drawn.append(generator.rand(4, dtype=torch.float64))
 
-    workers = [threading.Thread(target=run) for _ in range(8)]
-    [worker.start() for worker in workers]
-    [worker.join() for worker in workers]
-    assert not failures and generator.draw == 2 * len(drawn) == 1600
+    run_threads(run, 8)
+    assert generator.draw == 2 * len(drawn) == 1600
     expected = local.uniform(size=3200, seed=7)
     assert sorted(torch.cat(drawn).tolist()) == sorted(expected.tolist())
 

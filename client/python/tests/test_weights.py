@@ -7,7 +7,6 @@ import importlib.util
 import pickle
 import secrets
 import signal
-import threading
 
 import golden
 import numpy as np
@@ -16,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shufd
+from conftest import run_threads
 from shufd.local import Weighted, weighted_sample
 
 spec = importlib.util.spec_from_file_location("make", golden.VECTORS / "make.py")
@@ -192,16 +192,12 @@ def test_repr():
 
 def test_threads_share_it():
     weighted = Weighted(np.arange(100_000), 7)
-    expected, wrong = weighted[:200_000], []
+    expected = weighted[:200_000]
 
-    def read():
-        if not np.array_equal(weighted.range(0, 200_000, threads=2), expected):
-            wrong.append(1)
+    def read(_):
+        assert np.array_equal(weighted.range(0, 200_000, threads=2), expected)
 
-    threads = [threading.Thread(target=read) for _ in range(8)]
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
-    assert not wrong
+    run_threads(read, 8)
 
 
 def test_ctrl_c_ends_a_call():

@@ -20,6 +20,9 @@ from ._peer_memory import Freed, Offer, PeerMemory
 from ._plan import NUMBER_BYTES
 from ._process_group import Ranks
 
+VERSION = 6  # of the messages between ranks
+_NAMED = 4  # ranks in a message
+_BUDGET_OF_GPU, _BUDGET_OF_HOST = 2 << 30, 256 << 20
 _MOST_ROW_BYTES = 1 << 30  # of the kernel, which counts the words of a row in 32 bits
 _RANKS_ONE_SIDED, _RECORDS_ONE_SIDED = 64, 1 << 32  # the most of a one-sided plan
 
@@ -33,7 +36,7 @@ def _fits_kernel(leaf: torch.Tensor) -> bool:
     )  # fmt: skip
 
 
-# ---- Plans of both sides -------------------------------------------------------------------------
+# ---- Moves by plans of both sides ----------------------------------------------------------------
 
 
 def staged_move(ranks: Ranks, lists: BothSidesLists, leaf: torch.Tensor, out: torch.Tensor) -> Move:
@@ -47,7 +50,7 @@ def staged_move(ranks: Ranks, lists: BothSidesLists, leaf: torch.Tensor, out: to
     return (StagedMove if has_kernel and ranks.uses_nccl(leaf.device) else TorchMove)(*arguments)
 
 
-# ---- One-sided plans -----------------------------------------------------------------------------
+# ---- Moves by one-sided plans --------------------------------------------------------------------
 
 
 class Offers(NamedTuple):
@@ -190,12 +193,6 @@ class OneSided:
         )
 
 
-# ---- The arguments of all ranks ------------------------------------------------------------------
-
-VERSION = 6  # of the messages between ranks
-_NAMED = 4  # ranks in a message
-_BUDGET_OF_GPU, _BUDGET_OF_HOST = 2 << 30, 256 << 20
-
 # ---- The tensors ---------------------------------------------------------------------------------
 
 
@@ -257,7 +254,7 @@ def _count_records(leaves: dict[str, Any]) -> int:
     return first
 
 
-# ---- Agreement -----------------------------------------------------------------------------------
+# ---- The arguments of all ranks ------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)

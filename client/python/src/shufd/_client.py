@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _arguments, _daemon, _request, _wait
-from ._calls import PART, Array, options_for
-from ._connection import Connection
+from ._connection import PART, Array, Connection, options_for
 from ._device import Lease, device_of, gpu_of
 from ._draws import Draws
 from ._dtype import as_u64

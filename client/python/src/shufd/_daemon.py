@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from . import _dtype, _request
-from ._connection import Connection
 from ._errors import Busy, Error
 from ._shuf import ffi, lib
+
+if TYPE_CHECKING:
+    from ._connection import Connection
 
 _TEXTS = ("version", "backend", "device", "device_id")
 _NUMBERS = (

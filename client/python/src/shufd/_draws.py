@@ -9,7 +9,7 @@ from typing import Any, Sequence, Union
 import numpy as np
 
 from . import _arguments, _dtype, _in_process, _request
-from ._calls import Calls
+from ._connection import Calls
 from ._device import device_of, gpu_of
 from ._errors import Invalid, renamed
 from ._names import advise_arguments

@@ -16,9 +16,8 @@ import numpy.typing as npt
 
 from . import _errors, _request
 from ._arguments import shown
-from ._chunks import Sizes
 from ._order import Order
-from .local import Permutation
+from ._permutation import Permutation, Sizes
 
 Indices = npt.NDArray[Any]
 Read = Callable[[int, int, int], Indices]  # (first position, count, stride) of an order

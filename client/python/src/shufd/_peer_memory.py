@@ -27,7 +27,7 @@ from ._shuf import lib
 # as long as other processes have it open. The next offers of the owner list what it has freed, and the ranks of that call
 # close it. Other ranks keep it open for KEPT_S.
 
-KEPT_S = 10.0  # an unused mapping stays open so long
+KEPT_S = 10.0  # memory without a user stays mapped so long
 _LAZY_PEER_ACCESS = 1  # CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 
@@ -244,9 +244,8 @@ class PeerMemory:
 # ---- The memory of the daemon --------------------------------------------------------------------
 # Mapping takes longer the larger the block is, and the more ranks map at the same time: four ranks with plans of 2 GiB save
 # 0.9 ms (bench/results/2026-11-26-h200-shuffle). The daemon cannot free a block that is mapped. So blocks stay mapped only
-# if the daemon uses them again, and are unmapped some seconds after the last call.
+# if the daemon uses them again, and are unmapped KEPT_S after the last call.
 
-SECONDS = 10.0
 _BLOCKS = 2  # that the daemon uses in turn
 _SMALL = 4 << 20  # bytes of a block that libshuf keeps mapped by itself
 
@@ -269,7 +268,7 @@ class _Kept:
             self.last = time.monotonic()
             if block not in self.seen:
                 self.seen.append(block)
-            elif self._start_timer(SECONDS) and self.limit < _BLOCKS * bytes:
+            elif self._start_timer(KEPT_S) and self.limit < _BLOCKS * bytes:
                 self._set_limit(_BLOCKS * bytes)
 
     def _set_limit(self, bytes: int) -> None:
@@ -291,7 +290,7 @@ class _Kept:
     def _end(self) -> None:
         with self.lock:
             self.has_timer = False
-            rest = self.last + SECONDS - time.monotonic()
+            rest = self.last + KEPT_S - time.monotonic()
             if rest > 0 and self._start_timer(rest):
                 return
             self.limit = 0  # also after an error

@@ -41,7 +41,8 @@ class Segment(NamedTuple):
     rows: int
 
 
-def _define_kernel() -> Any:
+@cache
+def _kernel() -> Any:
     @triton.jit(do_not_specialize=["segments"])  # type: ignore[misc]
     def move_rows(  # type: ignore[no-untyped-def]
         table, segments, units: tl.constexpr, word: tl.constexpr, number: tl.constexpr, rows: tl.constexpr,
@@ -66,11 +67,6 @@ def _define_kernel() -> Any:
             tl.store(target + (o[:, None] * units + at[None, :]), row, mask=mask)
 
     return move_rows
-
-
-@cache
-def _kernel() -> Any:
-    return _define_kernel()
 
 
 def word_of(row_bytes: int, addresses: Sequence[int]) -> Any:
@@ -198,7 +194,8 @@ class PlanTable(NamedTuple):
     windows: int
 
 
-def _define_send() -> Any:
+@cache
+def _send_kernel() -> Any:
     @triton.jit(do_not_specialize=["count", "chunks"])  # type: ignore[misc]
     def send_rows(  # type: ignore[no-untyped-def]
         requests, count, chunks, units: tl.constexpr, word: tl.constexpr, rows: tl.constexpr, words: tl.constexpr
@@ -227,7 +224,8 @@ def _define_send() -> Any:
     return send_rows
 
 
-def _define_take() -> Any:
+@cache
+def _take_kernel() -> Any:
     @triton.jit(do_not_specialize=["world"])  # type: ignore[misc]
     def take_rows(  # type: ignore[no-untyped-def]
         plan, owners, world, units: tl.constexpr, word: tl.constexpr, rows: tl.constexpr, words: tl.constexpr
@@ -255,16 +253,6 @@ def _define_take() -> Any:
             tl.store(target + (j[:, None] * units + at[None, :]), row, mask=mask)
 
     return take_rows
-
-
-@cache
-def _send_kernel() -> Any:
-    return _define_send()
-
-
-@cache
-def _take_kernel() -> Any:
-    return _define_take()
 
 
 class Sender:

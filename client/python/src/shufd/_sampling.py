@@ -22,7 +22,7 @@ from typing import (
 
 from . import _errors, _frameworks, _request
 from ._arguments import integer, seed_of, shown, u64
-from ._chunks import Sizes, named, window_of
+from ._permutation import Sizes, named, window_of
 from ._order import Order
 from ._orders import Cursor, Share
 

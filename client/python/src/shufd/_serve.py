@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,8 +23,50 @@ from typing import Any, Dict
 from ._arguments import shown
 from ._client import Client
 from ._connection import held_lifelines, hold_lifeline, lifeline_of
-from ._errors import DeviceError, Invalid, NoDaemon, must_choose
-from ._programs import path_of, private_environment
+from ._errors import DeviceError, Error, Invalid, NoDaemon, must_choose
+
+# ---- The programs of this package, as console commands too ---------------------------------------
+
+# Variables for this process. A daemon would take those of a service manager for its own, and those of OpenMP
+# would bind it to few processors.
+_NOT_FOR_DAEMONS = (
+    "CREDENTIALS_DIRECTORY", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID",
+    "OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY",
+)  # fmt: skip
+
+
+def program_of(name: str) -> str:
+    """The program of this package, else the one in $PATH, but none of the current directory."""
+    own = pathlib.Path(__file__).parent / "bin" / name
+    folders = os.pathsep.join(filter(os.path.isabs, os.get_exec_path()))
+    found = str(own) if own.exists() else shutil.which(name, path=folders)
+    if found is None:
+        raise Error(f"program {name}: expected at {own} or in $PATH; install the package again")
+    return found
+
+
+def _private_environment() -> dict[str, str]:
+    """The environment of a daemon that this process starts. Its PATH also has the folders of the programs of
+    the system, for the shell that starts the daemon."""
+    environment = {name: value for name, value in os.environ.items() if name not in _NOT_FOR_DAEMONS}
+    environment["PATH"] = os.pathsep.join(filter(None, (environment.get("PATH"), os.defpath)))
+    return {**environment, "SHUFD_STARTER": "shufd.serve()"}  # for the daemon's messages
+
+
+def _become(name: str) -> None:
+    program = program_of(name)
+    os.execv(program, [name, *sys.argv[1:]])
+
+
+def shufd() -> None:
+    """The console command shufd."""
+    _become("shufd")
+
+
+def shufctl() -> None:
+    """The console command shufctl."""
+    _become("shufctl")
+
 
 # ---- Options ------------------------------------------------------------------------------------
 
@@ -42,8 +85,8 @@ def _words(options: _Options) -> list[str]:
 def _ask_shufd(options: _Options, flag: str) -> str:
     """The error of the program shufd about its options; empty if there is none."""
     program = subprocess.run(
-        [path_of("shufd"), flag, *_PRIVATE, *_words(options)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE, env=private_environment(),
+        [program_of("shufd"), flag, *_PRIVATE, *_words(options)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, env=_private_environment(),
     )  # fmt: skip
     lines = program.stderr.decode(errors="replace").splitlines()
     return (lines or ["no reason"])[-1].removeprefix("error: ") if program.returncode else ""
@@ -189,12 +232,12 @@ def _start(directory: str, options: _Options) -> None:
     _write_options(directory, options)
     with pathlib.Path(directory, "shell").open("wb") as messages:
         guardian = subprocess.Popen(
-            ["/bin/sh", "-c", _GUARDIAN, "sh", directory, path_of("shufd")],
+            ["/bin/sh", "-c", _GUARDIAN, "sh", directory, program_of("shufd")],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=messages,
             start_new_session=True,
-            env=private_environment(),
+            env=_private_environment(),
         )
     _guardians[directory] = os.getpid(), guardian
 

@@ -526,21 +526,13 @@ def must_dispatch() -> bool:
     return bool(_modes()) or _trace() is not None
 
 
-def is_traced() -> bool:
-    """Whether torch.jit.trace() records the calls."""
-    return _trace() is not None
-
-
-def is_exported() -> bool:
-    """Whether torch.export() or make_fx() records the calls."""
-    recorder = sys.modules.get("torch.fx.experimental.proxy_tensor")
-    mode = getattr(recorder, "get_proxy_mode", None) or getattr(recorder, "get_innermost_proxy_mode", None)
-    return mode is not None and mode() is not None
-
-
 def recorder() -> str:
     """What records the calls, or ""."""
-    return "torch.jit.trace()" if is_traced() else "torch.export() or make_fx()" if is_exported() else ""
+    if _trace() is not None:
+        return "torch.jit.trace()"
+    proxies = sys.modules.get("torch.fx.experimental.proxy_tensor")
+    mode = getattr(proxies, "get_proxy_mode", None) or getattr(proxies, "get_innermost_proxy_mode", None)
+    return "torch.export() or make_fx()" if mode is not None and mode() is not None else ""
 
 
 def is_transformed() -> bool:

@@ -23,7 +23,7 @@ import numpy as np
 
 from . import _client, _errors, _orders, default_client
 from ._arguments import flag, optional, seed_of, u64
-from ._chunks import chunk_of, named
+from ._permutation import chunk_of, named
 from ._device import DeviceArray
 from ._jax_random import normal, randperm, uniform
 from ._names import dir_of

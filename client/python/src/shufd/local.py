@@ -27,25 +27,20 @@ the system has no more threads; DeviceError with an array of CuPy. A named key n
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _arguments, _chunks, _dtype, _in_process, _request
-from ._arguments import seed_of, u64
-from ._chunks import Sizes, chunk_of, window_of, windows_shown
-from ._dtype import as_u64
+from . import _arguments, _dtype, _in_process, _request
+from ._arguments import seed_of
 from ._errors import Invalid, renamed
-from ._in_process import check, fingerprint
+from ._in_process import fingerprint
 from ._mixture import Mixture, Places, tempered
 from ._names import advise_arguments, dir_of
 from ._order import Order
-from ._shuf import lib
-from ._subset import Subset
+from ._permutation import Permutation, Subset
 from ._weighted import Weighted, weighted_sample
 from .random import Stream, check_generator, kind_of
 
@@ -55,10 +50,8 @@ __all__ = [
     "permute", "shuffle", "tempered", "uniform", "unshuffle", "weighted_sample",
 ]  # fmt: skip
 __dir__ = dir_of(__all__)
-Mixture.__module__ = Order.__module__ = Places.__module__ = Subset.__module__ = Weighted.__module__ = __name__
-fingerprint.__module__ = tempered.__module__ = weighted_sample.__module__ = __name__
-
-_MOST = 1 << 62
+for _own in (Mixture, Order, Permutation, Places, Subset, Weighted, fingerprint, tempered, weighted_sample):
+    _own.__module__ = __name__
 
 
 @advise_arguments
@@ -102,164 +95,6 @@ def permute(
 
 
 # ---- Look-ups ------------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True, init=False, repr=False)
-class Permutation(Order):
-    """One permutation of [0, n) by `primefold`: an order, as Order describes it, with a value at each position.
-
-    n      1 to 2^62
-    seed, epoch
-           0 to 2^64 - 1
-    chunk, window
-           a windowed order, as in Client.permute(); both or none. Chunk k has the records k * chunk to (k + 1) * chunk - 1.
-           For chunks of unequal sizes, `chunk` is the list or array of the sizes of all chunks, 1 to 2^24 of them, and n
-           their sum, or None. It takes some tens of nanoseconds for each chunk, 20 bytes, and 8 for its size; `chunk` of
-           one order may be that of others, which then share the sizes
-    """
-
-    n: int
-    seed: int
-    epoch: int
-    chunk: int | Sizes | None
-    window: int | None
-    _order: ClassVar[_chunks.Order | None] = None  # with sizes, that of the object
-    algorithm = "primefold"
-
-    def __init__(
-        self, n: int | None = None, seed: int | None = None, epoch: int = 0, *, chunk: Any = None, window: int | None = None
-    ) -> None:
-        size = chunk_of(chunk)
-        if isinstance(size, Sizes):
-            self._set_sizes(n, seed_of(seed), u64("epoch", epoch), size, window_of(window))
-            return
-        # `request` has the memory of its fields.
-        request = _request.whole(u64("n", n), seed_of(seed), None, epoch, "primefold", size, window)
-        order = request.permutation
-        if not 1 <= order.n <= _MOST:
-            raise Invalid(f"n: {n}: expected 1 to 2^62")
-        windows = (order.chunk, order.window) if size is not None else (None, None)
-        vars(self).update(n=order.n, seed=order.seed, epoch=order.epoch, chunk=windows[0], window=windows[1])
-
-    def _set_sizes(self, n: int | None, seed: int, epoch: int, sizes: Sizes, window: int) -> None:
-        if n is not None and u64("n", n) != sizes.n:
-            raise Invalid(f"n: {n}: expected {sizes.n}, the sum of the sizes of the chunks, or None")
-        order = _chunks.Order(sizes, window, seed, epoch)
-        vars(self).update(n=sizes.n, seed=seed, epoch=epoch, chunk=sizes, window=window, _order=order)
-
-    def index(self, positions: npt.ArrayLike, *, out: Any = None, threads: int = 1) -> Any:
-        """The values at positions below n: a uint64 array of the same shape, or an int for a single position. Fails with
-        Invalid for a position out of range."""
-        return self._look_up("positions", positions, False, out, threads)
-
-    def inverse_index(self, values: npt.ArrayLike, *, out: Any = None, threads: int = 1) -> Any:
-        """The positions of values: the inverse of index()."""
-        return self._look_up("values", values, True, out, threads)
-
-    def range(self, offset: int, count: int, stride: int = 1, *, out: Any = None) -> npt.NDArray[Any]:
-        """As Order.range(). `out` is an array of NumPy of int64 or uint64, or of uint32 if n is at most 2^32, which takes less
-        time; None: a new int64 array."""
-        first, step, number = u64("offset", offset) % self.n, u64("stride", stride), u64("count", count)
-        kind = getattr(out, "dtype", None)
-        is_narrow = kind == np.uint32 and self.n <= 2**32
-        result = _in_process.array_for(out, (number,), kind if is_narrow or kind == np.uint64 else np.int64)
-        if not isinstance(result, np.ndarray):
-            raise Invalid(f"out: {type(out).__name__}: expected an array of NumPy")
-        if number and step and first + (number - 1) * step < self.n:
-            self._fill(first, step, result)
-        elif is_narrow:
-            result[:] = self.range(first, number, step)
-        elif number:
-            self._fill_range(first, step, result.view(np.uint64))
-        return result
-
-    def _fill(self, offset: int, stride: int, out: npt.NDArray[Any]) -> None:
-        """Fills an array of uint32 (n <= 2^32), uint64 or int64 with the values at offset, offset + stride, ..., which are all
-        below n."""
-        if self._order is not None:
-            return self._order.fill(offset, stride, out)
-        kind = _dtype.NUMBERS["u32" if out.dtype == np.uint32 else "u64"]
-        check(lib.shufpy_host_slice(
-            self.n, self.seed, self.epoch, self.chunk or 0, self.window or 0, offset, out.size, stride, kind, 1,
-            out.ctypes.data, out.nbytes,
-        ))  # fmt: skip
-
-    def _fill_range(self, first: int, stride: int, out: npt.NDArray[np.uint64]) -> None:
-        last = first + (out.size - 1) * stride
-        if last < self.n and stride:
-            self._fill(first, stride, out)
-        elif last < 2**63:
-            np.remainder(first + np.arange(out.size, dtype=np.uint64) * np.uint64(stride), self.n, out=out)
-            self._write(False, out, out, 1)
-        elif stride >= self.n:
-            self._fill_range(first, stride % self.n, out)
-        else:
-            half = out.size // 2
-            self._fill_range(first, stride, out[:half])
-            self._fill_range((first + half * stride) % self.n, stride, out[half:])
-
-    def _look_up(self, name: str, at: npt.ArrayLike, inverse: bool, out: Any, threads: int) -> Any:
-        places = as_u64(name, at)
-        result = _in_process.array_for(out, places.shape, np.uint64)
-        if not isinstance(result, np.ndarray):
-            raise Invalid(f"out: {type(out).__name__}: expected an array of NumPy")
-        if out is not None and np.may_share_memory(places, result):
-            places = _arguments.copied(name, places)
-        try:
-            self._write(inverse, places, result, _in_process.threads_of(threads))
-        except Invalid as error:
-            raise renamed(error, at=name) from None
-        return result if result.ndim or out is not None else int(result)
-
-    def _write(self, inverse: bool, at: npt.NDArray[np.uint64], out: npt.NDArray[np.uint64], threads: int) -> None:
-        if self._order is not None:
-            return self._order.look_up(inverse, at, out, threads)
-        check(lib.shufpy_host_index(
-            self.n, self.seed, self.epoch, self.chunk or 0, self.window or 0, inverse, threads, at.ctypes.data, at.size, out.ctypes.data
-        ))  # fmt: skip
-
-    @property
-    def length(self) -> int:  # type: ignore[override]
-        """The number of positions, which is n."""
-        return self.n
-
-    def __contains__(self, value: Any) -> bool:
-        return _arguments.is_below(value, self.n)
-
-    def subset(self, kept: npt.ArrayLike) -> Subset:
-        """The order of some records only, with the seed and epoch of this one.
-
-        kept  different records in ascending order, or a mask of n booleans
-        """
-        return Subset(self, kept)
-
-    def with_epoch(self, epoch: int) -> Permutation:
-        """As Order.with_epoch()."""
-        other = super().with_epoch(epoch)
-        if isinstance(self.chunk, Sizes):
-            assert self.window is not None
-            vars(other)["_order"] = _chunks.Order(self.chunk, self.window, self.seed, other.epoch)
-        return other
-
-    def _needed(self, offset: int, count: int, stride: int) -> npt.NDArray[Any]:
-        if self._order is not None:
-            return self._order.needed(offset, count, stride).view(np.int64)
-        numbers = self._chunk_of(self.range(offset, count, stride))
-        places = np.unique(numbers, return_index=True)[1]
-        first_needed: npt.NDArray[Any] = numbers[np.sort(places)]
-        return first_needed
-
-    def _chunk_of(self, records: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        if isinstance(self.chunk, Sizes):
-            return np.searchsorted(np.cumsum(self.chunk, dtype=np.int64), records.astype(np.int64), side="right")
-        return records.astype(np.int64) // min(self.chunk or 1, self.n)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return functools.partial(type(self), chunk=self.chunk, window=self.window), (self.n, self.seed, self.epoch)
-
-    def __repr__(self) -> str:
-        windows = windows_shown(self.chunk, self.window)
-        return f"shufd.local.Permutation(n={self.n}, seed={self.seed}, epoch={self.epoch}{windows})"
 
 
 @advise_arguments

@@ -47,7 +47,7 @@ import torch.utils.data
 
 from . import _client, _connect_rank, _frameworks, _orders, _ranks, _sampling, default_client
 from ._arguments import counted, flag, integer, optional, seed_of, shown
-from ._chunks import chunk_of, windows_shown
+from ._permutation import chunk_of, windows_shown
 from ._errors import Invalid
 from ._global_shuffle import global_shuffle
 from ._mixture import Mixture, Places

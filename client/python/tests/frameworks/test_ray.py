@@ -30,7 +30,7 @@ from ray.data.context import DataContext, ShuffleStrategy
 
 import shufd
 import shufd.ray
-from shufd import _programs
+from shufd import _serve
 from test_docs import DOCS, run_examples, sections
 
 SEED, EPOCH = 7, 3
@@ -166,7 +166,7 @@ def test_ten_million_rows_on_two_nodes(cluster, daemon, tmp_path):
     dataset = ray.data.range(LARGE, override_num_blocks=16).map_batches(with_node)
     np.save(tmp_path / "rows.npy", np.arange(LARGE))
     subprocess.run(
-        [_programs.path_of("shufctl"), "shuffle", "--in", tmp_path / "rows.npy", "--seed", str(SEED),
+        [_serve.program_of("shufctl"), "shuffle", "--in", tmp_path / "rows.npy", "--seed", str(SEED),
          "--epoch", str(EPOCH), "--out", tmp_path / "shuffled.npy"],
         check=True,
     )  # fmt: skip

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The all-gather of the ranks of a process group through their store."""
+"""The ranks of shufd.torch.global_shuffle(): what they gather through the store of their group, and what a call gives back
+and tells the others at its end. Without a GPU."""
 
+import contextlib
 import datetime
 import gc
 import os
@@ -17,30 +19,13 @@ dist = torch.distributed
 if not dist.is_available():
     pytest.skip("this torch has no distributed package", allow_module_level=True)
 
+import shufd
+import shufd.torch
+from conftest import run_threads
 from ranks import free_port
-from shufd import _errors, _process_group
+from shufd import _agreement, _errors, _global_shuffle, _moves, _peer_memory, _plan, _process_group
 
 WORLD, WAIT_S = 4, 60
-
-
-def run_threads(work, world=WORLD):
-    """Returns work(rank) of each rank, which is a thread."""
-    results, errors = [None] * world, []
-
-    def run(rank):
-        try:
-            results[rank] = work(rank)
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(world)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
-    return results
 
 
 @pytest.fixture
@@ -71,7 +56,7 @@ def test_each_turn_has_the_values_of_all_ranks(stores):
                 own.tidy()
 
     before = stores[0].num_keys()
-    run_threads(work)
+    run_threads(work, WORLD)
     each = 1 if hasattr(stores[0], "check") else 2
     assert stores[0].num_keys() == before + each * WORLD  # those of the last turn
 
@@ -82,7 +67,7 @@ def test_gathers_of_other_names_are_apart(stores):
             own = _process_group.StoreGather(stores[rank], name, rank, WORLD, WAIT_S)
             assert own.gather(f"{name}{rank}".encode()) == [f"{name}{r}".encode() for r in range(WORLD)]
 
-    run_threads(work)
+    run_threads(work, WORLD)
 
 
 def test_rank_that_does_not_come_is_an_error(stores):
@@ -234,12 +219,12 @@ def test_groups_gather_by_their_store_if_all_ranks_have_it(stores, monkeypatch, 
             assert all_own[0] is all_own[1] is all_own[2]
             return all_own[0]
 
-        all_own = run_threads(work)
+        all_own = run_threads(work, WORLD)
         if without is not None:
             assert all_own == [None] * WORLD
             break
         assert len({own.name for own in all_own}) == 1
-        run_threads(lambda rank: all_own[rank].gather(b"x"))
+        run_threads(lambda rank: all_own[rank].gather(b"x"), WORLD)
         _process_group._gathers.clear()
     assert gather.count == (2 if without is None else 1)
 
@@ -258,7 +243,7 @@ def test_gather_waits_for_the_event_and_uses_the_store(stores, monkeypatch):
         return _process_group.StoreGather(stores[rank], "g", rank, world, WAIT_S)
 
     monkeypatch.setattr(_process_group, "store_gather_of", of)
-    assert run_threads(work) == [[{"rank": rank} for rank in range(WORLD)]] * WORLD
+    assert run_threads(work, WORLD) == [[{"rank": rank} for rank in range(WORLD)]] * WORLD
     assert sorted(waited) == sorted(4 * list(range(WORLD)))
 
 
@@ -386,5 +371,109 @@ def test_end_of_a_call_deletes_the_entries(stores, monkeypatch):
                 assert ranks.gather(turn) == [turn] * WORLD
             getattr(ranks, end)()
 
-        run_threads(work)
+        run_threads(work, WORLD)
         assert stores[0].num_keys() == before + entries_of_a_round + others
+
+
+# ---- The ends of a call, without other ranks -----------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, shufd.IOFailure("a rank has left")])
+def test_the_memory_of_peers_is_closed_if_no_plan_comes(client, monkeypatch, error):
+    """This rank has opened it while it waited for the plan."""
+    opened = []
+
+    def open_peers(call, outs):
+        opened.append(call.memory)
+        call.memory._keys.append("a mapping")
+        return types.SimpleNamespace(is_able=True)
+
+    def fail(*arguments):
+        raise error
+
+    given_back = []
+    monkeypatch.setattr(_peer_memory._mappings, "give_back", lambda keys, at_once: given_back.extend(keys))
+    monkeypatch.setattr(_agreement, "part_of", lambda *arguments: 65536)
+    monkeypatch.setattr(_global_shuffle.Planner, "expects", lambda *arguments: True)
+    monkeypatch.setattr(_global_shuffle._Call, "_open_peers", open_peers)
+    monkeypatch.setattr(_global_shuffle.Planner, "take", fail)
+    monkeypatch.setattr(_process_group.Ranks, "gather", lambda ranks, value, *_: fail() if type(value) is tuple else [value])
+    with pytest.raises((KeyboardInterrupt, shufd.IOFailure)):
+        shufd.torch.global_shuffle(torch.arange(1000), seed=1, client=client)
+    assert len(opened) == 1 and given_back == ["a mapping"]
+
+
+def test_an_interrupt_after_the_moves_waits_for_the_gpu(client, monkeypatch):
+    ended = []
+
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_global_shuffle.Planner, "keep_mapped", interrupt)
+    monkeypatch.setattr(_global_shuffle, "_end", lambda lists, memory: ended.append(lists))
+    with pytest.raises(KeyboardInterrupt):
+        shufd.torch.global_shuffle(torch.arange(1000), seed=1, client=client)
+    assert len(ended) == 1
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_the_lease_ends_if_its_thread_does_not_start(monkeypatch, error):
+    calls = []
+
+    def fail(thread):
+        raise error
+
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    lists = types.SimpleNamespace(on_host=False, mark=lambda: calls.append("mark"), wait=lambda: calls.append("wait"))
+    memory = types.SimpleNamespace(close=lambda: calls.append("close"))
+    with pytest.raises(KeyboardInterrupt) if error is KeyboardInterrupt else contextlib.nullcontext():
+        _global_shuffle._end(lists, memory)
+    assert calls == ["mark", "wait", "close"]
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_one_sided_plan_does_not_end_before_the_gpu_has_read_it(monkeypatch, waits):
+    """Also without wait(), after a second Ctrl-C."""
+    calls = []
+
+    class Numbers:
+        device, ptr = 0, 4096
+
+        def __del__(self):
+            calls.append("the lease ends")
+
+    monkeypatch.setattr(_moves, "head_of", lambda numbers, count, stream: np.zeros(count, np.uint32))
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: types.SimpleNamespace(
+        cuda_stream=0, record_event=lambda: types.SimpleNamespace(synchronize=lambda: calls.append("event"))
+    ))  # fmt: skip
+    monkeypatch.setattr(_moves._device, "wait_for_work", lambda device: calls.append("wait"))
+    lists = _moves.OneSidedLists(_plan.OneSidedPlan(Numbers(), (4,), 4, 65536))
+    if waits:
+        lists.wait()
+    del lists
+    gc.collect()
+    assert calls == ["event" if waits else "wait", "the lease ends"]
+
+
+@pytest.mark.parametrize("tells_first", [True, False])
+def test_ranks_hear_of_a_move_that_does_not_begin(tells_first):
+    """Unless they have heard from this rank before."""
+
+    def begin():
+        raise shufd.DeviceError("a kernel")
+
+    told = []
+
+    def gather(own, after=None, meanwhile=None):
+        told.append(own)
+        if meanwhile:
+            meanwhile()
+        return [own]
+
+    attempt = _global_shuffle._Attempt()
+    attempt.moves = [types.SimpleNamespace(begin=begin)]
+    attempt.wait = lambda: None
+    ranks = types.SimpleNamespace(gather=gather, tells_first=tells_first)
+    with pytest.raises(shufd.DeviceError, match="^a kernel$" if tells_first else "^global_shuffle: rank 0: a kernel$"):
+        attempt.agree(ranks, types.SimpleNamespace(close=lambda at_once: None))
+    assert told[0][0] == (None if tells_first else ("DeviceError", "a kernel"))
