@@ -37,7 +37,7 @@ def same(a, b):
     assert (bits(a) == bits(b)).all()
 
 
-# ---- The golden tables ----
+# ---- The golden tables ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -66,7 +66,7 @@ def test_golden_shards():
         assert shard.tolist() == order[positions].tolist()
 
 
-# ---- The daemon ----
+# ---- The daemon ----------------------------------------------------------------------------------
 
 
 VIEWS = st.one_of(
@@ -321,7 +321,7 @@ def test_a_fingerprint_does_not_depend_on_the_order_of_bytes():
         assert local.fingerprint(values.astype(np.dtype(dtype).newbyteorder("S"))) == local.fingerprint(values)
 
 
-# ---- Refusals ----
+# ---- Refusals ------------------------------------------------------------------------------------
 
 ROWS = np.array([(1, 2), (3, 4), (5, 6)], [("x", "i4"), ("y", "i4")])
 
@@ -464,7 +464,7 @@ def test_a_gpu_without_the_library():
         assert re.search(r"install libshuf-cuda.so.0 of shufd .*: pip install ./client/python$", str(error.value))
 
 
-# ---- Threads, fork, signals ----
+# ---- Threads, fork, signals ----------------------------------------------------------------------
 
 
 def test_eight_threads():
@@ -577,7 +577,7 @@ begin = time.process_time(); import shufd; print(time.process_time() - begin); a
     assert seconds < 0.2
 
 
-# ---- CuPy, by a stand-in whose device memory is host memory ----
+# ---- CuPy, by a stand-in whose device memory is host memory --------------------------------------
 
 
 class DeviceMemory:
@@ -681,7 +681,7 @@ def test_refusals_of_arrays_of_cupy(cupy, call, message):
         call()
 
 
-# ---- Windowed orders ---------------------------------------------------------------------------------
+# ---- Windowed orders -----------------------------------------------------------------------------
 
 
 @given(

@@ -29,7 +29,7 @@ WIDE, NARROW, EMPTY = able([HERE]), able([None], ALL), able([None])
 ONE, MANY = PART_UNIT, 3 * PART_UNIT  # records of a rank
 
 
-# ---- part_of(), the same on all ranks -------------------------------------------------------------
+# ---- part_of(), the same on all ranks ------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_part_of(offers, sizes, outputs, part):
     assert part_of(offers, sizes, outputs) == part
 
 
-# ---- offers_of(), of one rank ----------------------------------------------------------------------
+# ---- offers_of(), of one rank --------------------------------------------------------------------
 
 
 @pytest.fixture

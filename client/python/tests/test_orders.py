@@ -134,7 +134,7 @@ def test_indices_of_a_weighted_order():
         0 in Weighted([1, 0], 7)  # a search would have no end
 
 
-# ---- Subsets ----
+# ---- Subsets -------------------------------------------------------------------------------------
 
 
 def chunks_of(order):
@@ -223,7 +223,7 @@ def test_a_subset_of_something_else():
     assert not hasattr(Permutation(10, 7).subset([1]), "subset")  # of numbers, or of numbers of numbers?
 
 
-# ---- Chunks ----
+# ---- Chunks --------------------------------------------------------------------------------------
 
 
 @settings(deadline=None, max_examples=150)
@@ -271,7 +271,7 @@ def test_wrong_chunks():
             windowed.chunks(*arguments)
 
 
-# ---- Refusals, subclasses, threads and processes ----
+# ---- Refusals, subclasses, threads and processes -------------------------------------------------
 
 
 @pytest.mark.parametrize("order", [Weighted([1, 2], 7, length=9), Weighted([1, 2, 3], 7, replacement=False), Mixture([5], [1], 7, length=3)])

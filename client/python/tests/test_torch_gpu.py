@@ -95,7 +95,7 @@ def test_tensors_that_a_kernel_cannot_write():
     same(shuftorch.normal_(turned, seed=7), shuftorch.normal_(torch.empty(40, 30), seed=7))
 
 
-# ---- Streams, graphs, threads ----
+# ---- Streams, graphs, threads --------------------------------------------------------------------
 
 
 def test_the_current_stream():
@@ -196,7 +196,7 @@ def test_child_of_fork():
     run_in_child(child)
 
 
-# ---- CuPy ----
+# ---- CuPy ----------------------------------------------------------------------------------------
 
 
 def test_cupy():

@@ -362,32 +362,6 @@ def test_stateful_data_loader(client, workers, more, kind):
         assert sum((b.tolist() for b in resumed), []) == expected_indices(client, 600, 3, 1, False, 3, 5)[0]
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_stateful_data_loader_at_the_end_of_an_epoch(client, workers):
-    loaders = pytest.importorskip("torchdata.stateful_dataloader")
-    if workers:
-        skip_fork_under_asan()
-
-    def make():
-        sampler = make_sampler(client, 100, 2, 1)
-        return sampler, loaders.StatefulDataLoader(Numbers(100), 8, sampler=sampler, num_workers=workers)
-
-    def indices(loader):
-        return [i for batch in loader for i in batch.tolist()]
-
-    sampler, loader = make()
-    sampler.set_epoch(4)
-    assert len(indices(loader)) == 50
-    state = pickle.loads(pickle.dumps(loader.state_dict()))
-    sampler, loader = make()
-    loader.load_state_dict(state)
-    got = []
-    for epoch in (5, 6):
-        sampler.set_epoch(epoch)
-        got.append(indices(loader))
-    assert got == [expected_indices(client, 100, 2, 1, False, 3, epoch)[0] for epoch in (5, 6)]
-
-
 @pytest.mark.parametrize("selects", [None, "set", "loaded"])
 @pytest.mark.parametrize("batches", [False, True])
 @pytest.mark.parametrize("kind", ["DistributedSampler", "RandomSampler"])

@@ -43,7 +43,7 @@ def same(tensor, array):
     return True
 
 
-# ---- Values ----
+# ---- Values --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -207,7 +207,7 @@ def test_index():
     assert shuftorch.index(torch.empty(0, dtype=torch.int64), 100, seed=7).shape == (0,)
 
 
-# ---- Autograd ----
+# ---- Autograd ------------------------------------------------------------------------------------
 
 
 def test_a_leaf_is_refused_as_by_torch():
@@ -254,7 +254,7 @@ def test_inference_mode():
             call()
 
 
-# ---- Refusals ----
+# ---- Refusals ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -358,7 +358,7 @@ def test_an_expanded_tensor_is_refused():
         shuftorch.normal_(torch.empty(1).expand(3), seed=7)
 
 
-# ---- Generator ----
+# ---- Generator -----------------------------------------------------------------------------------
 
 
 def numbers_of(calls, draw):
@@ -470,7 +470,7 @@ def test_spawned_generators_differ():
     assert not torch.equal(first.randn(8), second.randn(8)) and first.seed == second.seed == 7
 
 
-# ---- Threads and processes ----
+# ---- Threads and processes -----------------------------------------------------------------------
 
 
 def test_eight_threads():

@@ -41,7 +41,7 @@ def sampler_of(order, world=1, rank=0, **options):
     return DistributedSampler(range(order.n), world, rank, order=order, **options)
 
 
-# ---- Indices -----------------------------------------------------------------------------------------
+# ---- Indices -------------------------------------------------------------------------------------
 
 
 @settings(deadline=None, max_examples=100)
@@ -150,7 +150,7 @@ def test_large_orders():
             assert list(itertools.islice(sampler, 3)) == order[position + 5 : position + 2006 : 1000].tolist()
 
 
-# ---- States ------------------------------------------------------------------------------------------
+# ---- States --------------------------------------------------------------------------------------
 
 
 def test_the_sampler_of_a_permutation_is_that_of_its_arguments():
@@ -210,7 +210,7 @@ def test_weighted_samplers_and_weighted_orders_have_the_same_states(replacement)
     assert first == order[1:6:2].tolist() and list(ordered) == order[6::3].tolist()
 
 
-# ---- Refusals ----------------------------------------------------------------------------------------
+# ---- Refusals ------------------------------------------------------------------------------------
 
 
 def wrong(message, dataset=range(200), **options):
@@ -291,7 +291,7 @@ def test_an_order_of_a_subclass():
             sampler_of(own).load_state_dict(sampler_of(other).state_dict())
 
 
-# ---- Ranks -------------------------------------------------------------------------------------------
+# ---- Ranks ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -405,7 +405,7 @@ def test_the_data_set_has_the_records_of_the_chunks():
         next(iter(sampler))
 
 
-# ---- Grain -------------------------------------------------------------------------------------------
+# ---- Grain ---------------------------------------------------------------------------------------
 
 
 @EACH

@@ -112,22 +112,6 @@ def test_resume_with_other_world_sizes(daemon, n, runs, last):
     assert set(seen[n:]) <= set(order)
 
 
-def test_resume_with_4_3_and_8_ranks(client):
-    n, state, seen = 10_007, None, []
-    for world, batches in ((4, 30), (3, 50), (8, None)):
-        rows = []
-        for rank in range(world):
-            sampler = make_sampler(client, n, world, rank, epoch=6)
-            batch_sampler = shufd.torch.BatchSampler(sampler, 16, False)
-            if state:
-                batch_sampler.load_state_dict(state)
-            rows.append(sum(itertools.islice(batch_sampler, batches), []))
-            new = batch_sampler.state_dict(used=len(rows[-1]))
-        state = new
-        seen += [i for row in zip(*rows) for i in row]
-    assert seen[:n] == client.permute(n, 3, 6).tolist() and len(seen) - n < 8
-
-
 def test_states_of_other_data_are_refused(client):
     sampler = make_sampler(client, 100, 2, 0)
     state = sampler.state_dict()
@@ -389,17 +373,6 @@ def test_the_state_of_a_copy_is_where_it_begins(client, kind):
                 copy.copy(sampler).state_dict(used=4)
 
 
-def test_unused_iterators_take_the_loaded_place(client):
-    """The first one that is used continues there."""
-    for order in ((0, 1), (1, 0)):
-        sampler = shufd.torch.RandomSampler(range(24), seed=7, client=client)
-        sampler.set_epoch(1)
-        unused = [iter(sampler), iter(sampler)]
-        sampler.load_state_dict({**sampler.state_dict(), "epoch": 3, "position": 16})
-        assert [*unused[order[0]]] == client.permute(24, 7, 3).tolist()[16:]
-        assert [*unused[order[1]]] == client.permute(24, 7, 4).tolist()
-
-
 def test_an_older_iterator_keeps_the_epoch_that_is_set(client):
     """It begins after set_epoch(), which selects the epoch of the next iterator."""
     sampler = make_sampler(client, 24, 1, 0, epoch=1)
@@ -494,32 +467,6 @@ def test_another_epoch_than_the_loaded_one_is_no_warning(client):
         warnings.simplefilter("error")
         sampler.set_epoch(4)
     assert list(sampler) == client.permute(40, 3, 4).tolist()
-
-
-def test_an_iteration_keeps_its_place(client):
-    """set_epoch() and another iteration may come before its first index."""
-    first = shufd.torch.DistributedSampler(range(12), 1, 0, client=client)
-    first.set_epoch(1)
-    head = [*itertools.islice(first, 4)]
-    sampler = shufd.torch.DistributedSampler(range(12), 1, 0, client=client)
-    sampler.load_state_dict(first.state_dict(used=4))
-    now = iter(sampler)
-    sampler.set_epoch(2)
-    later = iter(sampler)
-    assert head + [*now] == client.permute(12, 0, 1).tolist() and [*later] == client.permute(12, 0, 2).tolist()
-
-
-@pytest.mark.parametrize("make", [
-    lambda client: shufd.torch.DistributedSampler(Numbers(20), 1, 0, seed=7, client=client),
-    lambda client: shufd.torch.RandomSampler(Numbers(20), seed=7, client=client),
-], ids=["DistributedSampler", "RandomSampler"])  # fmt: skip
-def test_iterators_keep_the_epoch_that_was_set(client, make):
-    sampler, iterators = make(client), []
-    for epoch in range(3):
-        sampler.set_epoch(epoch)
-        iterators.append(iter(sampler))
-    for epoch in (2, 0, 1):
-        assert list(iterators[epoch]) == client.permute(20, 7, epoch).tolist()
 
 
 def test_another_length_of_a_loaded_epoch_is_refused(client):

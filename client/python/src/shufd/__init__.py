@@ -170,43 +170,11 @@ def integers(bound: int, size: Any = None, **options: Any) -> Any:
 
 
 __all__ = [
-    "BitGenerator",
-    "Busy",
-    "Cancelled",
-    "Client",
-    "Closed",
-    "DaemonLost",
-    "Denied",
-    "DeviceArray",
-    "DeviceError",
-    "Error",
-    "IOFailure",
-    "InternalError",
-    "Invalid",
-    "Mismatch",
-    "NoDaemon",
-    "OutOfMemory",
-    "ProtocolError",
-    "Stream",
-    "Timeout",
-    "VersionMismatch",
-    "bits",
-    "connect",
-    "default_client",
-    "exponential",
-    "index",
-    "integers",
-    "inverse_index",
-    "local",
-    "normal",
-    "permute",
-    "prefetch",
-    "serve",
-    "shuffle",
-    "uniform",
-    "unshuffle",
-    "verify",
-]
+    "BitGenerator", "Busy", "Cancelled", "Client", "Closed", "DaemonLost", "Denied", "DeviceArray", "DeviceError",
+    "Error", "IOFailure", "InternalError", "Invalid", "Mismatch", "NoDaemon", "OutOfMemory", "ProtocolError",
+    "Stream", "Timeout", "VersionMismatch", "bits", "connect", "default_client", "exponential", "index", "integers",
+    "inverse_index", "local", "normal", "permute", "prefetch", "serve", "shuffle", "uniform", "unshuffle", "verify",
+]  # fmt: skip
 own_classes(__name__, (globals()[name] for name in __all__))
 __dir__ = dir_of([*__all__, "__path__", "__version__"])
 _GENERATOR = "numpy.random.Generator(shufd.BitGenerator(seed))"

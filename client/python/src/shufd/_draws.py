@@ -17,7 +17,6 @@ from .random import Stream, check_generator, kind_of
 
 _PART = "a smaller size, with offset= for the values after it"
 Size = Union[int, Sequence[int], None]
-_NORMAL_NAMES = {"mean": "loc", "std": "scale"}
 
 
 class Draws(Calls):
@@ -135,7 +134,7 @@ class Draws(Calls):
         """
         number, mean = _dtype.number_of(dtype, _request.LAWS["exponential"].types), _arguments.real("scale", scale)
         return self._draw(
-            "exponential", size, seed, key, stream, offset, generator, number, device, progress, {"mean": "scale"}, mean=mean
+            "exponential", size, seed, key, stream, offset, generator, number, device, progress, mean=mean
         )
 
     @advise_arguments
@@ -165,9 +164,7 @@ class Draws(Calls):
         """
         number = _dtype.number_of("u32" if dtype is None else dtype, _request.LAWS["bits"].types)
         mean = _arguments.real("p", p)
-        return self._draw(
-            "bits", size, seed, key, stream, offset, generator, number, device, progress, {"mean": "p"}, mean=mean
-        )
+        return self._draw("bits", size, seed, key, stream, offset, generator, number, device, progress, mean=mean)
 
     @advise_arguments
     def integers(
@@ -194,14 +191,12 @@ class Draws(Calls):
         """
         bound = _arguments.u64("bound", bound)
         number = _dtype.number_of(dtype, _request.LAWS["integers"].types) or _request.type_of_bound(bound)
-        return self._draw(
-            "integers", size, seed, key, stream, offset, generator, number, device, progress, {}, bound=bound
-        )
+        return self._draw("integers", size, seed, key, stream, offset, generator, number, device, progress, bound=bound)
 
     def _draw(
         self, law: str, size: Size, seed: int | None, key: str | None, stream: int,
         offset: int, generator: Stream | None, dtype: int, device: Any, progress: bool | None,
-        names: dict[str, str] = _NORMAL_NAMES, **parameters: Any,
+        **parameters: Any,
     ) -> Any:
         shape, device = _arguments.shape(size), gpu_of(device)
         if (seed is None) + (key is None) + (generator is None) != 2:
@@ -212,13 +207,13 @@ class Draws(Calls):
             check_generator(generator)
             source = generator
             return source._take(kind_of(law, dtype), math.prod(shape), lambda offset: self._values(
-                law, shape, source.seed, None, source.stream, offset, dtype, device, progress, names, parameters
+                law, shape, source.seed, None, source.stream, offset, dtype, device, progress, parameters
             ))  # fmt: skip
-        return self._values(law, shape, seed, key, stream, offset, dtype, device, progress, names, parameters)
+        return self._values(law, shape, seed, key, stream, offset, dtype, device, progress, parameters)
 
     def _values(
         self, law: str, shape: tuple[int, ...], seed: int | None, key: str | None, stream: int, offset: int, dtype: int,
-        device: Any, progress: bool | None, names: dict[str, str], parameters: dict[str, Any],
+        device: Any, progress: bool | None, parameters: dict[str, Any],
     ) -> Any:
         count = math.prod(shape)
         drawn = 1 if count == 0 and device is None else count  # the daemon checks the other arguments
@@ -227,7 +222,7 @@ class Draws(Calls):
         try:
             lease = self._take(request, drawn, "draw", progress, device, _PART)
         except Invalid as error:
-            raise renamed(error, count="size", **names) from None
+            raise renamed(error, count="size", **_request.LAWS[law].names) from None
         if drawn > count:
             return lease.array(_dtype.numpy_of(dtype))[:0].reshape(shape)
         values = self._result(lease, _dtype.numpy_of(dtype), shape, where)

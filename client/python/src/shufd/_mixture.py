@@ -115,7 +115,7 @@ def tempered(sizes: Sequence[int], alpha: float) -> list[int]:
     return [max(1, round(10**9 * (number / largest) ** exponent)) for number in numbers]
 
 
-# ---- The mixture -----------------------------------------------------------------------------------
+# ---- The mixture ---------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True, init=False, eq=False, repr=False)

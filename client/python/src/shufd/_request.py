@@ -23,22 +23,24 @@ _names: dict[str, Any] = {}
 
 
 class Law(NamedTuple):
-    """The distribution of numbers, its method, the types of its values, and the function that draws them."""
+    """The distribution of numbers, its method, the types of its values, the function that draws them, and the names of its
+    arguments for fields of libshuf."""
 
     distribution: int
     method: int
     types: tuple[str, ...]
     function: str
+    names: dict[str, str]
 
 
 _FLOATS = ("f64", "f32", "f16", "bf16")
 LAWS = {  # a normal law has the name of its method
-    "uniform": Law(lib.SHUF_UNIFORM, 0, ("f64", "f32", "u32", "u64"), "uniform"),
-    "table": Law(lib.SHUF_GAUSS, 0, _FLOATS, "normal"),
-    "box-muller": Law(lib.SHUF_GAUSS, 1, _FLOATS, "normal"),
-    "exponential": Law(lib.SHUF_EXPONENTIAL, 0, ("f64", "f32"), "exponential"),
-    "bits": Law(lib.SHUF_BERNOULLI, 0, ("u32", "u64"), "bits"),
-    "integers": Law(lib.SHUF_INTEGERS, 0, ("u32", "u64"), "integers"),
+    "uniform": Law(lib.SHUF_UNIFORM, 0, ("f64", "f32", "u32", "u64"), "uniform", {}),
+    "table": Law(lib.SHUF_GAUSS, 0, _FLOATS, "normal", {"mean": "loc", "std": "scale"}),
+    "box-muller": Law(lib.SHUF_GAUSS, 1, _FLOATS, "normal", {"mean": "loc", "std": "scale"}),
+    "exponential": Law(lib.SHUF_EXPONENTIAL, 0, ("f64", "f32"), "exponential", {"mean": "scale"}),
+    "bits": Law(lib.SHUF_BERNOULLI, 0, ("u32", "u64"), "bits", {"mean": "p"}),
+    "integers": Law(lib.SHUF_INTEGERS, 0, ("u32", "u64"), "integers", {}),
 }
 METHODS = tuple(name for name, law in LAWS.items() if law.function == "normal")
 

@@ -68,7 +68,7 @@ def shufctl() -> None:
     _become("shufctl")
 
 
-# ---- Options ------------------------------------------------------------------------------------
+# ---- Options -------------------------------------------------------------------------------------
 
 _Options = Dict[str, str]  # the texts of the arguments that are not None
 _FILE = "options"  # beside the socket of a private daemon

@@ -23,7 +23,7 @@ _empty = torch.empty
 _grad_enabled, _STRIDED = torch.is_grad_enabled, torch.strided
 
 
-# ---- The tensors of a call -------------------------------------------------------------------------
+# ---- The tensors of a call -----------------------------------------------------------------------
 
 
 def _increment_version() -> Callable[[Any], Any]:

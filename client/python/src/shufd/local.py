@@ -191,10 +191,7 @@ def normal(
         raise Invalid("scale 0: expected 2^-100 to 2^100; for a constant, use numpy.full()")
     number = _in_process.number_of(dtype, out, "f64", _request.LAWS["table"].types)
     _request.check_method(method)
-    try:
-        return _draw(method, size, seed, stream, offset, generator, number, out, threads, mean=mean, std=std)
-    except Invalid as error:
-        raise renamed(error, mean="loc", std="scale", count="size") from None
+    return _draw(method, size, seed, stream, offset, generator, number, out, threads, mean=mean, std=std)
 
 
 @advise_arguments
@@ -238,10 +235,7 @@ def exponential(
     of the module; `dtype` is by default that of `out`, or f64, and `size` that of `out`."""
     mean = _arguments.real("scale", scale)
     number = _in_process.number_of(dtype, out, "f64", _request.LAWS["exponential"].types)
-    try:
-        return _draw("exponential", size, seed, stream, offset, generator, number, out, threads, mean=mean)
-    except Invalid as error:
-        raise renamed(error, mean="scale", count="size") from None
+    return _draw("exponential", size, seed, stream, offset, generator, number, out, threads, mean=mean)
 
 
 @advise_arguments
@@ -261,10 +255,7 @@ def bits(
     Client.bits(), and `out` and `threads` of the module; `dtype` is by default that of `out`, or u32, and `size` that of
     `out`."""
     mean, number = _arguments.real("p", p), _in_process.number_of(dtype, out, "u32", _request.LAWS["bits"].types)
-    try:
-        return _draw("bits", size, seed, stream, offset, generator, number, out, threads, mean=mean)
-    except Invalid as error:
-        raise renamed(error, mean="p", count="size") from None
+    return _draw("bits", size, seed, stream, offset, generator, number, out, threads, mean=mean)
 
 
 @advise_arguments
@@ -284,10 +275,7 @@ def integers(
     `out` and `threads` of the module; `dtype` is by default that of `out`, and `size` that of `out`."""
     bound, types = _arguments.u64("bound", bound), _request.LAWS["integers"].types
     number = _in_process.number_of(dtype, out, None, types) or _request.type_of_bound(bound)
-    try:
-        return _draw("integers", size, seed, stream, offset, generator, number, out, threads, bound=bound)
-    except Invalid as error:
-        raise renamed(error, count="size") from None
+    return _draw("integers", size, seed, stream, offset, generator, number, out, threads, bound=bound)
 
 
 def _draw(
@@ -302,7 +290,10 @@ def _draw(
 
     def fill(seed: int | None, stream: int, offset: int) -> None:
         request = _request.numbers(law, seed, None, stream, offset, max(1, count), dtype, **parameters)
-        _request.bytes_of(request)
+        try:
+            _request.bytes_of(request)
+        except Invalid as error:
+            raise renamed(error, count="size", **_request.LAWS[law].names) from None
         if count:
             _in_process.fill(request, result, _in_process.threads_of(threads))
             if to is not None:

@@ -55,7 +55,7 @@ def expected_rows(way):
     return [{**missing, **sources[s][r]} for s, r in zip(places.source.tolist(), places.record.tolist())]
 
 
-# ---- A job that is killed ----------------------------------------------------------------------------
+# ---- A job that is killed ------------------------------------------------------------------------
 
 
 def train(way, workers, world, rank, state, last, folder):
@@ -108,7 +108,7 @@ def test_a_killed_job_continues_with_other_ranks(tmp_path, way, workers):
     assert counts == mixture_of().counts(1200).tolist()
 
 
-# ---- As interleave_datasets() ------------------------------------------------------------------------
+# ---- As interleave_datasets() --------------------------------------------------------------------
 
 
 def ends_of(sources):

@@ -26,11 +26,25 @@ def make(kind, workers, persistent):
     return sampler, StatefulDataLoader(range(20), num_workers=workers, persistent_workers=persistent, **options)
 
 
+def indices_of(batches):
+    return [i for batch in batches for i in batch.tolist()]
+
+
 def epochs_of(sampler, loader, epochs, sets_epoch):
     for epoch in epochs:
         if sets_epoch:
             sampler.set_epoch(epoch)
-        yield [i for batch in loader for i in batch.tolist()]
+        yield indices_of(loader)
+
+
+def continued(make, steps):
+    """What the loader of a job gives in so many steps, and then that of the next job, which continues."""
+    loader = make()
+    head = [*itertools.islice(loader, steps)]
+    state = copy.deepcopy(loader.state_dict())
+    loader = make()
+    loader.load_state_dict(state)
+    return [*head, *loader]
 
 
 @pytest.mark.parametrize("workers, persistent", [(0, False), (1, False), (3, True)])
@@ -67,7 +81,7 @@ def states_of(sampler_of, n, next_epoch, saves_twice=False, stops_before_end=Fal
     loader.load_state_dict(json.loads(json.dumps(state)))
     for epoch in range(next_epoch, next_epoch + 2):
         sampler.set_epoch(epoch)
-        yield [i for batch in loader for i in batch.tolist()]
+        yield indices_of(loader)
 
 
 def of_rank(n):
@@ -102,12 +116,7 @@ def test_a_state_before_the_first_index_has_the_seed(client):
         sampler = shufd.torch.RandomSampler(range(40))
         return StatefulDataLoader(range(40), batch_size=4, sampler=sampler, num_workers=2, snapshot_every_n_steps=10)
 
-    loader = make()
-    head = [i for batch in itertools.islice(loader, 3) for i in batch.tolist()]
-    state = loader.state_dict()
-    loader = make()
-    loader.load_state_dict(state)
-    assert sorted(head + [i for batch in loader for i in batch.tolist()]) == [*range(40)]
+    assert sorted(indices_of(continued(make, 3))) == [*range(40)]
 
 
 def test_a_node_saves_the_seed_before_the_first_index(client):
@@ -119,12 +128,7 @@ def test_a_node_saves_the_seed_before_the_first_index(client):
         sampler = nodes.SamplerWrapper(shufd.torch.RandomSampler(range(12)))
         return nodes.Loader(nodes.Prefetcher(sampler, prefetch_factor=2, snapshot_frequency=10))
 
-    loader = make()
-    head = [*itertools.islice(loader, 3)]
-    state = loader.state_dict()
-    loader = make()
-    loader.load_state_dict(state)
-    assert sorted([*head, *loader]) == [*range(12)]
+    assert sorted(continued(make, 3)) == [*range(12)]
 
 
 @pytest.mark.parametrize("kind", ["DistributedSampler", "RandomSampler"])
@@ -176,12 +180,7 @@ def test_states_inside_states_of_users(client, workers):
         sampler = Wrapper(shufd.torch.RandomSampler(range(24), seed=7))
         return StatefulDataLoader(range(24), batch_size=4, sampler=sampler, num_workers=workers)
 
-    loader = make()
-    head = [i for batch in itertools.islice(loader, 2) for i in batch.tolist()]
-    state = loader.state_dict()
-    loader = make()
-    loader.load_state_dict(state)
-    assert head + [i for batch in loader for i in batch.tolist()] == client.permute(24, 7).tolist()
+    assert indices_of(continued(make, 2)) == client.permute(24, 7).tolist()
 
 
 @pytest.mark.parametrize("workers, persistent", [(0, False), (2, False), (2, True)])
@@ -296,7 +295,7 @@ def test_a_state_that_is_loaded_after_workers_have_drawn_is_refused(client, kind
     with pytest.raises(shufd.Invalid, match=r"^sampler: load_state_dict\(\) came after this iteration had begun"):
         [*loader]
     sampler.load_state_dict(state)
-    assert [i for batch in loader for i in batch.tolist()] == client.permute(240, 7, 3).tolist()[20:]
+    assert indices_of(loader) == client.permute(240, 7, 3).tolist()[20:]
 
 
 LOOKS = [lambda sampler: next(iter(sampler)), list, lambda sampler: next(iter(torch.utils.data.DataLoader(range(24), 4, sampler=sampler)))]
@@ -337,12 +336,7 @@ def test_two_nodes_share_a_sampler(client, kind):
     whole = [*make()]
     assert {*whole} == {(name, i) for name in "ab" for i in range(12)}
     for stop in range(1, len(whole), 4):
-        loader = make()
-        head = [*itertools.islice(loader, stop)]
-        state = copy.deepcopy(loader.state_dict())
-        loader = make()
-        loader.load_state_dict(state)
-        assert head + [*loader] == whole
+        assert continued(make, stop) == whole
 
 
 @pytest.mark.parametrize("look", LOOKS, ids=["index", "pass", "batch"])
@@ -357,7 +351,7 @@ def test_a_look_beside_a_state_of_users(client, look):
     state = loader.state_dict()
     _, loader = make()
     loader.load_state_dict(state)
-    assert [i for batch in loader for i in batch.tolist()] == client.permute(24, 7).tolist()[8:]
+    assert indices_of(loader) == client.permute(24, 7).tolist()[8:]
 
 
 @pytest.mark.parametrize("of", [torch.utils.data.DataLoader, StatefulDataLoader])
@@ -425,7 +419,7 @@ def test_a_place_of_a_wrapper_is_right_or_refused(client, kind, streams, of):
         loader = make()
         assert len([*itertools.islice(loader, left)]) == left
         batches = iter(loader)
-        head = [i for batch in itertools.islice(batches, steps) for i in batch.tolist()]
+        head = indices_of(itertools.islice(batches, steps))
         try:
             state = copy.deepcopy(loader.state_dict())
         except shufd.Invalid as error:
@@ -435,7 +429,7 @@ def test_a_place_of_a_wrapper_is_right_or_refused(client, kind, streams, of):
         assert of is not SavesSampler
         loader = make()
         loader.load_state_dict(state)
-        rest = [i for batch in loader for i in batch.tolist()]
+        rest = indices_of(loader)
         assert head + rest == client.permute(24, 7, kind == "RandomSampler").tolist(), (left, steps)
 
 
@@ -495,11 +489,11 @@ def test_subclasses_of_batches(client, kind, of_nodes):
     assert len([*epochs_of(batches, loader, range(3), not of_nodes)]) == 3
     if not of_nodes:
         batches.set_epoch(3)
-    head = [i for batch in itertools.islice(loader, 2) for i in batch.tolist()]
+    head = indices_of(itertools.islice(loader, 2))
     state = copy.deepcopy(loader.state_dict())
     batches, loader = make()
     loader.load_state_dict(state)
-    assert head + [i for batch in loader for i in batch.tolist()] == client.permute(24, 7, 3).tolist()
+    assert head + indices_of(loader) == client.permute(24, 7, 3).tolist()
 
 
 @pytest.mark.parametrize("wrapper", ["SamplerWrapper", "IterableWrapper"])
@@ -621,11 +615,11 @@ def test_a_class_counts_batches_that_are_drawn_again():
         loader = make()
         if got:
             loader.load_state_dict(state)
-        got += [i for batch in itertools.islice(loader, 4) for i in batch.tolist()]
+        got += indices_of(itertools.islice(loader, 4))
         state = loader.state_dict()
     loader = make()
     loader.load_state_dict(state)
-    assert got + [i for batch in loader for i in batch.tolist()] == shufd.local.permute(40, 7).tolist()
+    assert got + indices_of(loader) == shufd.local.permute(40, 7).tolist()
 
 
 class ByLength(Wrapper):
@@ -659,15 +653,10 @@ def test_states_of_groups(client, workers):
         sampler = ByLength(shufd.torch.DistributedSampler(range(40), 1, 0, seed=7))
         return StatefulDataLoader(range(40), batch_size=4, sampler=sampler, num_workers=workers)
 
-    whole = [i for batch in make() for i in batch.tolist()]
+    whole = indices_of(make())
     assert sorted(whole) == [*range(40)]
     for stop in (1, 3, 4, 6, 9) if workers == 0 else (3,):
-        loader = make()
-        head = [i for batch in itertools.islice(loader, stop) for i in batch.tolist()]
-        state = loader.state_dict()
-        loader = make()
-        loader.load_state_dict(state)
-        assert head + [i for batch in loader for i in batch.tolist()] == whole
+        assert indices_of(continued(make, stop)) == whole
 
 
 class Bucket(Wrapper):
@@ -746,7 +735,7 @@ def test_a_node_with_an_iterator_counts_from_the_place_that_the_job_loads(asks, 
     assert [[*loader] for _ in range(3)] == orders
 
 
-# ---- Orders ----
+# ---- Orders --------------------------------------------------------------------------------------
 
 MASK = [i % 3 != 0 for i in range(60)]
 ORDERS = {
@@ -780,10 +769,10 @@ def test_an_order_resumes_in_the_middle_of_an_epoch(order, through_batches, work
         state = json.loads(json.dumps(loader.state_dict()))
         sampler, loader = make(epochs - 1)
         loader.load_state_dict(state)
-        assert head + [i for batch in loader for i in batch.tolist()] == whole[-1]
+        assert head + indices_of(loader) == whole[-1]
         if epochs > 1:
             sampler.set_epoch(0)
-            assert [i for batch in loader for i in batch.tolist()] == whole[0]
+            assert indices_of(loader) == whole[0]
 
 
 def test_a_loader_with_the_state_of_another_order_is_refused():

@@ -244,7 +244,7 @@ def test_operators_refuse_tensors_of_another_size_or_type(operator, arguments, m
         getattr(torch.ops.shufd, operator)(*arguments)
 
 
-# ---- torch.jit.trace ----
+# ---- torch.jit.trace -----------------------------------------------------------------------------
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit:FutureWarning", "ignore:.*torch.jit:DeprecationWarning")
@@ -307,7 +307,7 @@ def test_weighted_draws_are_not_recorded(call):
     assert torch.equal(torch.compile(lambda weights: opaque(weights) * 2, backend="eager")(WEIGHTS), expected * 2)
 
 
-# ---- torch.func ----
+# ---- torch.func ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -417,7 +417,7 @@ def test_tangents_of_compiled_functions(backend):
         torch.compile(of_shuffle, backend=backend, fullgraph=True)(rows, tangent)
 
 
-# ---- Other tensors ----
+# ---- Other tensors -------------------------------------------------------------------------------
 
 
 def test_a_distributed_tensor_is_refused(tmp_path):
