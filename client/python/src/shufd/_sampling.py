@@ -501,8 +501,9 @@ class _Place:
         self.is_of_loader = _frameworks.is_called_by_loader()
         if not is_discarded:
             self.sampler._cursor = self.cursor
-            begun = _Begun(weakref.ref(self), _frameworks.loader())
-            self.sampler._begun = [one for one in self.sampler._begun if one.is_kept()] + [begun]
+                        begun = _Begun(weakref.ref(self), _frameworks.loader())
+            kept = [one for one in self.sampler._begun if one.is_kept(begun.loader())]
+            self.sampler._begun = [*kept, begun]
         failure = _errors.Error  # at the end of Python, modules have no names any more
         try:
             for part in parts(self.cursor):
@@ -556,9 +557,10 @@ class _Begun(NamedTuple):
     place: Callable[[], _Place | None]
     loader: Callable[[], Any]
 
-    def is_kept(self) -> bool:
-        """Whether the program still has the iteration or its loader."""
-        return self.place() is not None or self.loader() is not None
+        def is_kept(self, latest: Any) -> bool:
+        """Whether the program still has the iteration, or its loader, which is not that of the latest one."""
+        loader = self.loader()
+        return self.place() is not None or (loader is not None and loader is not latest)
 
 
 class Iteration(itertools.chain):  # type: ignore[type-arg]
