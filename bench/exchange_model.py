@@ -19,8 +19,8 @@ import re
 import sys
 
 RESULTS = pathlib.Path(__file__).resolve().parent / "results"
-SHUFFLES = RESULTS / "2026-11-28-h200-shuffle"
-STAGED_BY_TORCH = RESULTS / "2026-11-26-h200-exchange"
+SHUFFLES = RESULTS / "2026-11-28-h200-shuffle.txt"
+STAGED_BY_TORCH = RESULTS / "2026-11-26-h200-exchange.txt"
 STAGED_BY_TORCH_ROUNDS = 7  # of that commit
 
 NODE = 8  # GPUs that NVLink connects
@@ -211,8 +211,8 @@ def direct(gpus, records, width=256):
 
 
 def part_of(report, name):
-    """The output that the figures of a report have under this name."""
-    parts = re.split(r"^==> (.+) <==$", (report / "figures.txt").read_text(), flags=re.MULTILINE)
+    """The output that a report has under this name."""
+    parts = re.split(r"^==> (.+) <==$", report.read_text(), flags=re.MULTILINE)
     return parts[parts.index(name) + 1]
 
 

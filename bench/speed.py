@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Draws docs/speed.svg, the README's picture, from the JSON reports in bench/results.
+"""Draws docs/speed.svg, the README's picture, from the JSON in a report of bench/results.
 
     bench/speed.py            # writes docs/speed.svg
     bench/speed.py --check    # fails if docs/speed.svg does not match the reports
@@ -10,14 +10,15 @@ Python's standard library alone. This file contains no figures.
 """
 import json
 import pathlib
+import re
 import sys
 from xml.sax.saxutils import escape
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "speed.svg"
-REPORT = "bench/results/2026-11-22-h200-sound"
+REPORT = "bench/results/2026-11-22-h200-sound.txt"
 
-# A panel: title, unit, file of the report, n, and its bars: label, row of the report, class.
+# A panel: title, unit, output in the report, n, and its bars: label, row of the report, class.
 # The classes are `ours` (shufd), `peer`, and `limit`: the GPU's memory and nothing else.
 PANELS = [
     ("Permutation of {n} indices, u32", "values", "permute_cuda.json", 10**9, [
@@ -81,8 +82,9 @@ text { fill: #e6edf3 }
 
 
 def load(name):
-    with open(ROOT / REPORT / name, encoding="utf-8") as file:
-        return json.load(file)
+    """The output that the report has under this name."""
+    parts = re.split(r"^==> (.+) <==$", (ROOT / REPORT).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return json.loads(parts[parts.index(name) + 1])
 
 
 def rate(report, what, n):

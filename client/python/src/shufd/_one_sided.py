@@ -133,7 +133,7 @@ class PeerStage(NamedTuple):
 # ---- Moves ---------------------------------------------------------------------------------------
 
 # Rows of at least so many bytes are read directly, others are written. 2^24 rows on each of four H200s and of two H100s, ms
-# (bench/results/2026-11-28-h200-shuffle, 2026-11-26-h100-shuffle):
+# (bench/results/2026-11-28-h200-shuffle.txt, 2026-11-26-h100-shuffle):
 #     bytes             16   24   32   48   64   96  128
 #     four, direct     4.1  4.8  4.0  5.3  5.1  6.8  6.9
 #     four, written    3.8  4.4  4.6  5.3  6.2  7.4  8.8
