@@ -19,11 +19,8 @@
  * --peer redis-server: measures Redis in the same way, beside attacks of the same kinds.
  */
 #include "bystander_rows.h"
-#include "clock.h"
 #include "daemon.h"
 #include "expected.h"
-#include "groups.h"
-#include "peer_redis.h"
 #include "process.h"
 
 #include <errno.h>

@@ -12,7 +12,7 @@
  * program checks results before it times them.
  */
 #include "device.cuh"
-#include "exchange/exchange.cuh"
+#include "exchange_kernels.cuh"
 
 #include <cmath>
 #include <complex>
@@ -56,6 +56,34 @@ __global__ void fill_numbers(float *out, uint64_t count)
          i += uint64_t{gridDim.x} * blockDim.x)
         out[i] = static_cast<float>(static_cast<int32_t>(word_at(i))) * 0x1p-31f;
 }
+
+/* ---- The transposition by an index ---- */
+
+/* The shortest one to write: each lane computes the index of the register to send. Registers cannot
+ * be indexed at run time, so the compiler keeps the row in local memory. This file is compiled
+ * without the options that forbid local memory. */
+struct Indexed {
+    template <int N, typename Word>
+    static __device__ __forceinline__ void transpose(Word (&x)[N], unsigned lane)
+    {
+#pragma unroll
+        for (unsigned i = 1; i < N; i++)
+            x[lane ^ i] = __shfl_xor_sync(bench::all_lanes, x[lane ^ i], i);
+    }
+};
+
+constexpr char indexed[] = "run-time index";
+
+const bench::Transposes indexed_transposes[] = {
+    bench::transposes_of<4, Indexed>(indexed),
+    bench::transposes_of<8, Indexed>(indexed),
+    bench::transposes_of<16, Indexed>(indexed),
+    bench::transposes_of<32, Indexed>(indexed),
+};
+
+const bench::Transforms indexed_transforms[] = {bench::transforms_of<Indexed>(indexed)};
+
+/* ---- Measurements ---- */
 
 struct Bench {
     report *out;
@@ -188,12 +216,12 @@ struct Bench {
     void all()
     {
         fill(true);
-        for (const bench::Transposes &t : bench::indexed_transposes)
+        for (const bench::Transposes &t : indexed_transposes)
             transposes(t);
         for (const bench::Transposes &t : bench::register_transposes)
             transposes(t);
         fill(false);
-        for (const bench::Transforms &t : bench::indexed_transforms)
+        for (const bench::Transforms &t : indexed_transforms)
             transforms(t);
         for (const bench::Transforms &t : bench::register_transforms)
             transforms(t);

@@ -4,7 +4,6 @@
  * another new one in the same directory, and beside a file whose values come from a daemon over its
  * socket. The three take turns, so other load affects them alike; the minimum counts.
  */
-#include "clock.h"
 #include "daemon.h"
 #include "process.h"
 #include "report.h"

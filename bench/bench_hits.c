@@ -9,7 +9,6 @@
  *
  * Only root can be two users.
  */
-#include "clock.h"
 #include "daemon.h"
 #include "process.h"
 

@@ -9,7 +9,6 @@
  * docs/spec.md defines the order, it also checks the items at random places.
  */
 #include "backend.h"
-#include "clock.h"
 #include "paper.h"
 #include "peers/shuffles.h"
 #include "process.h"

@@ -14,12 +14,20 @@
 #include "backend.h"
 #include "device.cuh"
 #include "paper.h"
-#include "paper_rows.cuh"
+#include "paper_kernels.cuh"
 #include "shuf/primefold.h"
 #include "timed.h"
-#include "workspace.cuh"
 
 #include <cstring>
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_scan.cuh>
+#include <cub/device/device_select.cuh>
+#include <functional>
+#include <memory>
+#include <thrust/execution_policy.h>
+#include <thrust/iterator/transform_output_iterator.h>
+#include <thrust/random.h>
+#include <thrust/shuffle.h>
 
 namespace
 {
@@ -27,7 +35,164 @@ namespace
 using bench::Arrays;
 using bench::check;
 using bench::die;
-using bench::Shuffle;
+
+/* ---- Rows without the backend ---- */
+
+/* Each of these functions allocates scratch memory for its arrays. The Shuffle that it returns
+ * queues the work of one epoch on the default stream. CUB does the scans in memory, the selection
+ * and the sort. */
+using Shuffle = std::function<void(uint64_t epoch)>;
+
+constexpr int threads = 256;
+constexpr uint32_t free_place = ~uint32_t{0};
+
+unsigned blocks_for(uint64_t work)
+{
+    return static_cast<unsigned>((work + threads - 1) / threads);
+}
+
+/* Device memory. The destructor of the last copy frees it. */
+template <typename T = char> std::shared_ptr<T> memory(uint64_t count)
+{
+    void *at = nullptr;
+    check(cudaMalloc(&at, (count ? count : 1) * sizeof(T)), "memory");
+    return std::shared_ptr<T>(static_cast<T *>(at), cudaFree);
+}
+
+/* Calls a function of CUB twice: the first call returns the size of the temporary memory. */
+template <typename Call> auto with_memory(Call call)
+{
+    size_t bytes = 0;
+    check(call(nullptr, bytes), "CUB");
+    auto room = memory(bytes);
+    return [=]() mutable { check(call(room.get(), bytes), "CUB"); };
+}
+
+auto scan(uint32_t *counts, uint32_t *places, uint64_t count)
+{
+    return with_memory([=](void *room, size_t &bytes) {
+        return cub::DeviceScan::ExclusiveSum(room, bytes, counts, places, count);
+    });
+}
+
+/* The mixing function of SplitMix64: a bijection of 64 bits. */
+__device__ __forceinline__ uint64_t mixed(uint64_t z)
+{
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
+    z = (z ^ z >> 27) * 0x94D049BB133111EB;
+    return z ^ z >> 31;
+}
+
+__device__ __forceinline__ uint64_t draw(uint64_t epoch, uint64_t i)
+{
+    return mixed((epoch << 40) + (i + 1) * 0x9E3779B97F4A7C15);
+}
+
+__global__ void __launch_bounds__(threads)
+    throw_darts(uint32_t *table, uint64_t places, uint32_t n, uint64_t epoch)
+{
+    const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+    uint64_t random = draw(epoch, i);
+    if (i >= n)
+        return;
+    while (atomicCAS(&table[__umul64hi(random, places)], free_place, i) != free_place)
+        random = mixed(random + 0x9E3779B97F4A7C15);
+}
+
+__global__ void __launch_bounds__(threads) make_keys(uint64_t *keys, uint32_t n, uint64_t epoch)
+{
+    const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        keys[i] = draw(epoch, i);
+}
+
+struct IsTaken {
+    __device__ bool operator()(uint32_t index) const
+    {
+        return index != free_place;
+    }
+};
+
+struct ItemAt {
+    const uint64_t *in;
+    __device__ uint64_t operator()(uint32_t index) const
+    {
+        return in[index];
+    }
+};
+
+/* VarPhilox, in separate passes. */
+Shuffle bijective0(const Arrays &arrays)
+{
+    const uint64_t domain = bench::domain_of(arrays.n);
+    auto values = memory<uint32_t>(domain), kept = memory<uint32_t>(domain),
+         places = memory<uint32_t>(domain);
+    auto sum = scan(kept.get(), places.get(), domain);
+    return [=](uint64_t epoch) mutable {
+        check(bench::evaluate_async(arrays.n, epoch, values.get(), kept.get()), "evaluate");
+        sum();
+        check(bench::compact_async(arrays, values.get(), kept.get(), places.get()), "compact");
+    };
+}
+
+/* VarPhilox, by a two-pass scan. */
+Shuffle bijective1(const Arrays &arrays)
+{
+    const uint64_t tiles = bench::tiles_of(arrays.n);
+    auto counts = memory<uint32_t>(tiles), places = memory<uint32_t>(tiles);
+    auto sum = scan(counts.get(), places.get(), tiles);
+    return [=](uint64_t epoch) mutable {
+        check(bench::count_async(arrays.n, epoch, counts.get()), "count");
+        sum();
+        check(bench::place_async(arrays, epoch, places.get()), "place");
+    };
+}
+
+/* Writes the index of each item to a random free place of a table with 2n places. The permutation
+ * is the order of the indices in the table. It differs in each run. */
+Shuffle dart_throwing(const Arrays &arrays)
+{
+    const uint64_t places = 2 * arrays.n;
+    auto table = memory<uint32_t>(places);
+    auto taken = memory<uint64_t>(1);
+    const auto out = thrust::make_transform_output_iterator(arrays.out, ItemAt{arrays.in});
+    auto select = with_memory([=](void *room, size_t &bytes) {
+        return cub::DeviceSelect::If(room, bytes, table.get(), out, taken.get(), places, IsTaken{});
+    });
+    return [=](uint64_t epoch) mutable {
+        check(cudaMemsetAsync(table.get(), 0xff, places * sizeof(uint32_t)), "table");
+        throw_darts<<<blocks_for(arrays.n), threads>>>(table.get(), places,
+                                                       static_cast<uint32_t>(arrays.n), epoch);
+        select();
+    };
+}
+
+/* Sorts the items by 64 random bits. */
+Shuffle sort_shuffle(const Arrays &arrays)
+{
+    auto keys = memory<uint64_t>(arrays.n), sorted = memory<uint64_t>(arrays.n);
+    auto sort = with_memory([=](void *room, size_t &bytes) {
+        return cub::DeviceRadixSort::SortPairs(room, bytes, keys.get(), sorted.get(), arrays.in,
+                                               arrays.out, arrays.n);
+    });
+    return [=](uint64_t epoch) mutable {
+        make_keys<<<blocks_for(arrays.n), threads>>>(keys.get(), static_cast<uint32_t>(arrays.n),
+                                                     epoch);
+        sort();
+    };
+}
+
+/* thrust::shuffle, unchanged. */
+Shuffle thrust_shuffle(const Arrays &arrays)
+{
+    return [=](uint64_t epoch) {
+        thrust::default_random_engine engine(static_cast<unsigned>(PAPER_SEED + epoch));
+        thrust::shuffle_copy(thrust::device, arrays.in, arrays.in + arrays.n, arrays.out, engine);
+    };
+}
+
+/* ---- The program ---- */
+
 constexpr uint64_t unit = SHUF__BLOCK_UNIT;
 
 /* Which permutation the result must be, if it is defined. */
@@ -208,15 +373,15 @@ struct Bench {
         constexpr auto philox24 = Defined::by_philox24;
         if (paper_wants(out, "gather"))
             gather(n);
-        row("bijective0", n, philox24, [&] { return bench::bijective0(a); });
-        row("bijective1", n, philox24, [&] { return bench::bijective1(a); });
+        row("bijective0", n, philox24, [&] { return bijective0(a); });
+        row("bijective1", n, philox24, [&] { return bijective1(a); });
         backend_row("bijective2", n, SHUF_ALGORITHM_PHILOX24);
         backend_row("bijective2-whole", whole, SHUF_ALGORITHM_PHILOX24);
         backend_row("lcg", n, SHUF_ALGORITHM_LCG);
         backend_row("lcg-whole", whole, SHUF_ALGORITHM_LCG);
-        row("darts", n, Defined::no, [&] { return bench::dart_throwing(a); });
-        row("sort", n, Defined::no, [&] { return bench::sort_shuffle(a); });
-        row("thrust", n, Defined::no, [&] { return bench::thrust_shuffle(a); });
+        row("darts", n, Defined::no, [&] { return dart_throwing(a); });
+        row("sort", n, Defined::no, [&] { return sort_shuffle(a); });
+        row("thrust", n, Defined::no, [&] { return thrust_shuffle(a); });
         backend_row("primefold", n, SHUF_ALGORITHM_PRIMEFOLD);
     }
 };

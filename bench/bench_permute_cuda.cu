@@ -7,7 +7,6 @@
  * instead.
  */
 #include "backend.h"
-#include "clock.h"
 #include "cost.h"
 #include "cuda/permute.cuh"
 #include "report.h"
@@ -19,6 +18,7 @@
 #include <thrust/shuffle.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -160,12 +160,14 @@ struct Bench {
         shuf__block block = alloc(shuf__request_shape(&computation.request).bytes);
         for (int i = -1; i < small_samples; i++) {
             uint64_t took;
-            const double begin = now_ns();
+            const auto begin = std::chrono::steady_clock::now();
             computation.request.permutation.epoch++;
             if (shuf__backend_compute(backend, &computation, &block, &took, &error))
                 die(error.text);
             if (i >= 0)
-                ns[i] = now_ns() - begin;
+                ns[i] = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() -
+                                                                 begin)
+                            .count();
         }
         backend->ops->free(backend, &block);
         report_latency(out, label, n, ns, small_samples);

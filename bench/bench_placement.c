@@ -5,7 +5,6 @@
  * and device, and from one with the backend cpu. One client waits for each result. No result is in
  * the cache. The daemons take turns, so other load affects them alike.
  */
-#include "clock.h"
 #include "daemon.h"
 #include "process.h"
 #include "report.h"

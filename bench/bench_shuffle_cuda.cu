@@ -7,7 +7,6 @@
 #include "backend.h"
 #include "device.cuh"
 #include "timed.h"
-#include "workspace.cuh"
 
 #include <string>
 #include <thrust/device_ptr.h>

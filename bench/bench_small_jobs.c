@@ -9,8 +9,6 @@
  *
  * --jobs NAME: all five users have jobs of this kind. --n: values of a large result.
  */
-#include "clock.h"
-#include "context.h"
 #include "daemon.h"
 #include "number.h"
 #include "process.h"

@@ -8,14 +8,17 @@
 #include "backend.h"
 #include "cuda/stream.cuh"
 #include "device.cuh"
+#include "report.h"
+#include "shuf/half.h"
+#include "shuf_dtype.h"
 #include "stream_check.h"
-#include "stream_cuda.h"
+#include "stream_cuda_peers.h"
 #include "stream_kernels.cuh"
-#include "stream_moments.cuh"
 #include "timed.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -25,8 +28,158 @@ namespace
 
 using bench::check;
 using bench::die;
+using bench::Part;
+using bench::part_values;
+using bench::powers;
 using bench::samples;
 using bench::time_device;
+
+/* ---- The expected moments of normal values ---- */
+
+/* For 16-bit numbers these are the moments of the normal law
+ * after rounding to the type. */
+
+constexpr int moments_most = 16;
+
+/* A sum with compensation of its rounding errors (Neumaier). */
+struct ExactSum {
+    double sum, lost;
+};
+
+/* P(a < z < b) for 0 <= a < b. The difference of upper tails keeps its precision for large a. */
+long double probability(long double a, long double b)
+{
+    return (std::erfc(a * std::sqrt(0.5L)) - std::erfc(b * std::sqrt(0.5L))) / 2;
+}
+
+/* The moments of the normal law: 1, 0, 1, 0, 3, 0, 15, ... */
+void of_law(double moment[moments_most + 1])
+{
+    for (int k = 0; k <= moments_most; k++)
+        moment[k] = k == 0 ? 1 : k == 1 ? 0 : (k - 1) * moment[k - 2];
+}
+
+/* The moments after rounding: a 16-bit number has the probability of the interval that rounds to
+ * it. The terms above 40 are below the precision of a double. */
+void of_rounded(float (*value)(uint16_t), double moment[moments_most + 1])
+{
+    long double sum[moments_most + 1] = {0};
+    long double below = 0;
+    for (uint16_t bits = 1; value(bits) < 40; bits++) {
+        const long double x = value(bits), next = value(static_cast<uint16_t>(bits + 1));
+        const long double from = (below + x) / 2, p = 2 * probability(from, (x + next) / 2);
+        for (int k = 0; k <= moments_most; k += 2)
+            sum[k] += p * std::pow(x, k);
+        below = x;
+    }
+    sum[0] += 1 - 2 * probability(value(1) / 2.0L, INFINITY);
+    for (int k = 0; k <= moments_most; k++)
+        moment[k] = static_cast<double>(sum[k]);
+}
+
+/* Sets moment[k] to E z^k, k = 0 .. moments_most. */
+void moments_expected(shuf_dtype dtype, double moment[moments_most + 1])
+{
+    switch (dtype) {
+    case SHUF_F16:
+        of_rounded(shuf_of_f16, moment);
+        break;
+    case SHUF_BF16:
+        of_rounded(shuf_of_bf16, moment);
+        break;
+    default:
+        of_law(moment);
+    }
+}
+
+void exact_add(ExactSum &s, double x)
+{
+    const double sum = s.sum + x;
+    s.lost += std::fabs(s.sum) >= std::fabs(x) ? (s.sum - sum) + x : (x - sum) + s.sum;
+    s.sum = sum;
+}
+
+/* ---- Moments ---- */
+
+/* Moments 1 to 8 of Gaussian streams, over more values than fit into memory.
+ *
+ * For each moment the report has the expected value for independent normal
+ * numbers of that type, its standard error, and the difference in standard errors. Values of a
+ * block are made from the same table numbers. So the report also compares the spread of the parts'
+ * means with the spread for independent values. */
+
+constexpr uint64_t launch_parts = 1 << 14;
+constexpr uint64_t launch_values = launch_parts * part_values;
+
+/* Sums for one power: over all values, and over the differences of the parts' means from the
+ * expected moment. */
+struct Sums {
+    ExactSum whole, distance, square;
+};
+
+void add_parts(const std::vector<Part> &parts, const double *expected, Sums (&sums)[powers])
+{
+    for (const Part &part : parts)
+        for (int k = 0; k < powers; k++) {
+            const double away = part.power[k] / double{part_values} - expected[k + 1];
+            exact_add(sums[k].whole, part.power[k]);
+            exact_add(sums[k].distance, away);
+            exact_add(sums[k].square, away * away);
+        }
+}
+
+double value_of(const ExactSum &s)
+{
+    return s.sum + s.lost;
+}
+
+void row_of(report *out, const char *number, int k, const Sums &sums, const double *expected,
+            uint64_t count)
+{
+    char label[64];
+    const auto values = static_cast<double>(count), parts = values / double{part_values};
+    const double error = std::sqrt(expected[2 * k] - expected[k] * expected[k]);
+    const double away = value_of(sums.distance) / parts;
+    const double variance = (value_of(sums.square) - parts * away * away) / (parts - 1);
+    snprintf(label, sizeof label, "gauss %s, mean of z^%d", number, k);
+    report_expected(out, label, count, value_of(sums.whole) / values, expected[k],
+                    error / std::sqrt(values),
+                    std::sqrt(variance) / (error / std::sqrt(double{part_values})));
+}
+
+void rows_of(report *out, shuf_dtype dtype, const char *name, uint64_t count)
+{
+    double expected[moments_most + 1];
+    Sums sums[powers] = {};
+    std::vector<Part> parts(launch_parts);
+    Part *memory;
+    shuf__computation computation = timed_stream(SHUF_DISTRIBUTION_GAUSS, dtype, 7, launch_values);
+    shuf__stream &s = computation.request.stream;
+    s.stream = dtype; /* each type has its own stream */
+    moments_expected(dtype, expected);
+    check(cudaMalloc(&memory, launch_parts * sizeof *memory), "memory for sums");
+    for (; s.offset < count; s.offset += launch_values) {
+        check(bench::moments_async(computation.request, memory), "moments");
+        check(
+            cudaMemcpy(parts.data(), memory, launch_parts * sizeof *memory, cudaMemcpyDeviceToHost),
+            "moments");
+        add_parts(parts, expected, sums);
+    }
+    check(cudaFree(memory), "memory for sums");
+    for (int k = 1; k <= powers; k++)
+        row_of(out, name, k, sums[k - 1], expected, s.offset);
+}
+
+/* Rows of each type, over `count` values, rounded up to a whole launch. */
+void moment_rows(report *out, uint64_t count)
+{
+    rows_of(out, SHUF_F64, "f64", count);
+    rows_of(out, SHUF_F32, "f32", count);
+    rows_of(out, SHUF_F16, "f16", count);
+    rows_of(out, SHUF_BF16, "bf16", count);
+}
+
+/* ---- Rates ---- */
 
 constexpr uint64_t sizes[] = {uint64_t{1} << 20, uint64_t{1} << 30};
 constexpr uint64_t most = uint64_t{1} << 33; /* bytes of values */
@@ -224,7 +377,7 @@ int main(int argc, char **argv)
         torch_rows(b.out, sizes, sizeof sizes / sizeof *sizes);
     b.open();
     if (moments)
-        bench::moment_rows(b.out, count);
+        moment_rows(b.out, count);
     else
         b.compare(!no_peers);
     b.backend->ops->close(b.backend);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The rows of bench_bystander, for any server: runs the bystander beside an attack, and reports its
- * latency.
+ * latency. peer_redis.c has the rows of a peer.
  */
 #ifndef SHUF__BENCH_BYSTANDER_ROWS_H
 #define SHUF__BENCH_BYSTANDER_ROWS_H
@@ -68,5 +68,25 @@ void bench_start_attack(const struct bench *bench, const struct attack *attack, 
 /* Ends the attack, and adds its bytes and connections. */
 void bench_stop_attack(const struct bench *bench, const char *name,
                        const pid_t pids[HOSTILE_PROCESSES]);
+
+/* ---- Control groups ---- */
+
+/* Groups of the processor, nested as systemd nests them: one for system services, one for users,
+ * and one for each user in it. Groups beside each other have the same weight. Works with version 1
+ * and version 2 of control groups, and needs root. */
+enum group { GROUP_SERVICES, GROUP_USERS, GROUP_BYSTANDER, GROUP_HOSTILE, GROUPS };
+
+/* Makes the groups, and removes them at exit. Call it before the first process is started, because
+ * a group can be removed only after its processes have ended. */
+void groups_make(void);
+
+/* Moves a process into a group, with all its threads. */
+void group_join(enum group group, pid_t pid);
+
+/* ---- redis-server as the server (peer_redis.c) ---- */
+
+/* Starts `program`, a redis-server, for each table, and adds the rows. If the program is not
+ * installed, the report says so and has no rows. */
+void peer_redis_rows(const struct bench *bench, const char *program);
 
 #endif

@@ -36,4 +36,11 @@ void daemon_status(const struct daemon *daemon, shuf_daemon *status);
 /* Adds the daemon's version and device to the report, as a fact. */
 void daemon_fact(const struct daemon *daemon, struct report *report, const char *name);
 
+/* A CUDA context for the benchmark's process, because a training process has one before its first
+ * request. libcuda is loaded at run time, so the benchmark itself needs no CUDA.
+ *
+ * Makes the primary context of the GPU with that UUID ("GPU-...") current until the process ends.
+ * Returns NULL, or the reason of a failure. */
+const char *context_hold(const char *device_id);
+
 #endif

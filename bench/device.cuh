@@ -5,12 +5,12 @@
 #ifndef SHUF__BENCH_DEVICE_CUH
 #define SHUF__BENCH_DEVICE_CUH
 
+#include "backend.h"
 #include "report.h"
-
-#include <cuda_runtime.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <cuda_runtime.h>
 
 namespace bench
 {
@@ -69,6 +69,33 @@ inline int say_device(report *out)
     report_fact(out, "driver", driver);
     return properties.multiProcessorCount;
 }
+
+/* The workspace of a computation that fills blocks of that kind, for the lifetime of this object.
+ * Many runs of the computation share it, as in the daemon: the same work takes longer in new
+ * memory. */
+class Workspace
+{
+  public:
+    Workspace(shuf__backend *backend, shuf__computation *computation, shuf__memory kind)
+        : backend_(backend)
+    {
+        shuf__error error;
+        const shuf__workspace needs = backend->ops->workspace(backend, &computation->request, kind);
+        if (shuf__backend_alloc_workspace(backend, &needs, &block_, &error))
+            die("workspace", error.text);
+        computation->workspace = block_.memory ? &block_ : nullptr;
+    }
+    ~Workspace()
+    {
+        backend_->ops->free(backend_, &block_);
+    }
+    Workspace(const Workspace &) = delete;
+    Workspace &operator=(const Workspace &) = delete;
+
+  private:
+    shuf__backend *backend_;
+    shuf__block block_;
+};
 
 } // namespace bench
 

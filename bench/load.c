@@ -4,7 +4,6 @@
  */
 #include "load.h"
 
-#include "clock.h"
 #include "expected.h"
 #include "message.h"
 #include "process.h"

@@ -5,8 +5,6 @@
  */
 #include "process.h"
 
-#include "clock.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parts of bench_stream_cuda.
+ * The peers of bench_stream_cuda.
  */
-#ifndef SHUF__BENCH_STREAM_CUDA_H
-#define SHUF__BENCH_STREAM_CUDA_H
+#ifndef SHUF__BENCH_STREAM_CUDA_PEERS_H
+#define SHUF__BENCH_STREAM_CUDA_PEERS_H
 
 #include "report.h"
 

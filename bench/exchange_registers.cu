@@ -3,7 +3,7 @@
  * Transpositions without local memory: every index of a register is a constant. The build fails if
  * one of them uses local memory.
  */
-#include "kernels.cuh"
+#include "exchange_kernels.cuh"
 
 namespace bench
 {

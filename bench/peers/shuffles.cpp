@@ -1,12 +1,30 @@
 // SPDX-License-Identifier: MIT
 //
-// See shuffles.h. The parallel sort is the merge sort of libstdc++'s parallel mode, on OpenMP.
-#include "draw.h"
+// See shuffles.h. With PEER_ITEMS it also has the sort.
 #include "shuffles.h"
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
+#include <random>
 
+void peer_std_shuffle(uint32_t *values, uint64_t n)
+{
+    static std::mt19937_64 engine;
+    std::iota(values, values + n, 0u);
+    std::shuffle(values, values + n, engine);
+}
+
+void peer_std_shuffle_items(const uint64_t *from, uint64_t *to, uint64_t n)
+{
+    static std::mt19937_64 engine;
+    std::copy(from, from + n, to);
+    std::shuffle(to, to + n, engine);
+}
+
+#ifdef PEER_ITEMS
+
+// The parallel sort is the merge sort of libstdc++'s parallel mode, on OpenMP.
 #if defined(_OPENMP) && defined(__GLIBCXX__)
 #include <parallel/algorithm>
 #define PARALLEL_SORT
@@ -50,3 +68,5 @@ void peer_sort_shuffle(const uint64_t *from, uint64_t *to, uint64_t n, uint64_t 
     for (uint64_t i = 0; i < n; i++)
         to[i] = keyed[i].item;
 }
+
+#endif
