@@ -4,11 +4,11 @@
 # commit has changed, so a report names the right one.
 add_custom_target(
   shuf_commit_header
-  COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR}
-          -DOUT=${CMAKE_BINARY_DIR}/commit/commit.h
-          -P ${CMAKE_SOURCE_DIR}/cmake/CommitHeader.cmake
-  BYPRODUCTS ${CMAKE_BINARY_DIR}/commit/commit.h)
+  COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR}
+          -DOUT=${PROJECT_BINARY_DIR}/commit/commit.h
+          -P ${PROJECT_SOURCE_DIR}/cmake/CommitHeader.cmake
+  BYPRODUCTS ${PROJECT_BINARY_DIR}/commit/commit.h)
 add_library(shuf_commit INTERFACE)
 add_library(shuf::commit ALIAS shuf_commit)
 add_dependencies(shuf_commit shuf_commit_header)
-target_include_directories(shuf_commit INTERFACE ${CMAKE_BINARY_DIR}/commit)
+target_include_directories(shuf_commit INTERFACE ${PROJECT_BINARY_DIR}/commit)

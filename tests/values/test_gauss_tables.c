@@ -6,8 +6,6 @@
  */
 #include "proof.h"
 
-#include "header.h"
-#include "pair.h"
 #include "search.h"
 #include "support/cmocka_all.h"
 #include "support/random.h"

@@ -4,8 +4,8 @@
  * p-values of good ones are uniform.
  */
 #include "generator.h"
+#include "options.h"
 #include "run.h"
-#include "sizes.h"
 #include "support/cmocka_all.h"
 
 #include <math.h>

@@ -3,7 +3,6 @@
  * The fast generators of shuf-quality make the permutations of the inline algorithms.
  */
 #include "generator.h"
-#include "lookups.h"
 #include "shuf/domain.h"
 #include "shuf/lcg.h"
 #include "shuf/philox24.h"

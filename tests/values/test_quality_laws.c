@@ -4,9 +4,7 @@
  * against all permutations of few elements. It also checks covariances: if they are right, the mean
  * of a sum of squares is exactly its degrees of freedom.
  */
-#include "inversions.h"
 #include "laws.h"
-#include "mallows.h"
 #include "support/cmocka_all.h"
 #include "support/random.h"
 #include "test.h"

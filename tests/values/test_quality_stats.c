@@ -5,7 +5,7 @@
  */
 #include "findings.h"
 #include "generator.h"
-#include "sizes.h"
+#include "options.h"
 #include "support/cmocka_all.h"
 
 #include "shuf/lcg.h"

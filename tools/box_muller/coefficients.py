@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Finds the polynomials of shuf/box_muller.h: Remez' algorithm, in mpmath.
-
-Coefficients are rounded to the type one by one, the lowest first, and the rest is
-fitted again each time. Prints shuf/box_muller_table.h, with the relative error of each
-polynomial: that of its rounded coefficients, in exact arithmetic.
+"""Writes kernels/inline/shuf/box_muller_table.h: the polynomials for ln, sin and cos of Box and Muller's method, for floats
+and for doubles, with the relative error of each, in exact arithmetic.
 
     pip install mpmath
-    coefficients.py >kernels/inline/shuf/box_muller_table.h
+    tools/box_muller/coefficients.py >kernels/inline/shuf/box_muller_table.h
     clang-format -i kernels/inline/shuf/box_muller_table.h
+
+Remez' algorithm finds the polynomial with the smallest largest relative error. Its coefficients are rounded to the type
+one by one, the lowest first, and the remaining ones are fitted again each time. The values of a stream depend on every
+bit of this table, so the table does not change after the first release of the method.
 """
 import re
 import textwrap

@@ -3,19 +3,80 @@
  * gauss-tables: makes the tables of Gaussian streams from a seed, or proves the compiled tables.
  */
 #include "exit.h"
-#include "header.h"
 #include "option_parse.h"
 #include "option_values.h"
+#include "proof.h"
 #include "search.h"
-#include "start.h"
+#include "shuf/philox4x64.h"
+#include "tables.h"
 
 #include <errno.h>
+#include <gsl/gsl_cdf.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <sysexits.h>
 #include <unistd.h>
+
+/* ---- The start of the search ---- */
+
+/* Quantiles of the normal law. The seed shifts the quantiles of each table
+ * differently, and makes the tails of some tables heavier and of others lighter. */
+
+/* Random numbers from a seed, by Philox4x64 of kernels/inline. */
+struct random {
+    uint64_t seed, drawn;
+};
+
+static uint64_t random_word(struct random *random)
+{
+    const shuf_philox4x64 counter = {{random->drawn++, 0, 0, 0}};
+    return shuf_philox4x64_10(counter, random->seed, 0).word[0];
+}
+
+enum { M = SHUF__MAGNITUDES };
+
+static const double bend = 0.05, shift = 0.4, grid = 0x1p20;
+
+/* Rounds to a grid. So all libraries give the same start, although the last digits of their
+ * functions differ. */
+static double on_grid(double x)
+{
+    return rint(x * grid) / grid;
+}
+
+/* A random number between -1 and 1. */
+static double draw(struct random *random)
+{
+    return (double)((int64_t)random_word(random) >> 11) * 0x1p-52;
+}
+
+static void start_table(double *x, double offset, double by)
+{
+    double squares = 0;
+    for (int j = 0; j < M; j++) {
+        const double p = fmin(0.5 + (j + 0.5 + offset) / (2 * M), 1 - 0.15 / (2 * M));
+        x[j] = on_grid(gsl_cdf_ugaussian_Pinv(p));
+        x[j] = on_grid(x[j] * exp(by * (x[j] * x[j] - 1)));
+        squares += x[j] * x[j];
+    }
+    for (int j = 0; j < M; j++)
+        x[j] /= sqrt(squares / M);
+}
+
+static void start(struct random *random, shuf__reals *x)
+{
+    for (int t = 0; t < SHUF__TABLES; t++) {
+        const double offset = shift * draw(random);
+        start_table(x->of[t], offset, bend * draw(random));
+    }
+}
+
+/* ---- The program ---- */
+
+/* gauss-tables: makes the tables of Gaussian streams from a seed, or proves the compiled tables. */
 
 enum { KEY_SEED = 0x100, KEY_OUT, KEY_CHECK, EXIT_FAULTS = 1 };
 
@@ -30,8 +91,8 @@ struct options {
 static bool make_tables(uint64_t seed, shuf__tables *tables)
 {
     static shuf__reals x;
-    struct shuf__random random = {seed, 0};
-    shuf__start(&random, &x);
+    struct random random = {seed, 0};
+    start(&random, &x);
     if (!shuf__search(&x))
         return shuf__fail_with(0, "search: no memory");
     if (!shuf__round(&x, tables))

@@ -1,26 +1,103 @@
 /* SPDX-License-Identifier: MIT
  *
- * The search minimises the sum of two parts. The first is z^2: the sum over the orders k of W_k
- * times the square of the mean a_k of all pairs. The second has less weight. It is the sum of the
- * squares of every pair's own a_k. The a_k of a pair depend only on the magnitudes of this pair. So
- * each step needs only matrices with a row for each order, and no matrix with a row for each
- * magnitude.
+ * See search.h.
  */
 #include "search.h"
-
-#include "pair.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    N = SHUF__ORDERS - 1,
-    P = SHUF__PAIRS,
-    M = SHUF__MAGNITUDES,
-    V = SHUF__VARIABLES,
-    STEPS = 1500
+enum { P = SHUF__PAIRS, M = SHUF__MAGNITUDES, V = SHUF__VARIABLES };
+
+/* ---- Pairs ---- */
+
+/* The coefficients of one table, and their derivatives. */
+struct table {
+    double a[SHUF__ORDERS];
+    double slope[SHUF__ORDERS][M];
 };
+
+/* Sets product[i][j] to weights[i][j] * b[i - j]. */
+static void weigh(const shuf__square *weights, const double *b, shuf__square *product)
+{
+    for (int i = 0; i < SHUF__ORDERS; i++)
+        for (int j = 0; j < SHUF__ORDERS; j++)
+            product->of[i][j] = j <= i ? weights->of[i][j] * b[i - j] : 0;
+}
+
+static void apply(const shuf__square *by, const double *a, double *to)
+{
+    for (int i = 0; i < SHUF__ORDERS; i++) {
+        to[i] = 0;
+        for (int j = 0; j <= i; j++)
+            to[i] += by->of[i][j] * a[j];
+    }
+}
+
+void shuf__sum_start(struct shuf__sum *sum)
+{
+    const double deviation = SHUF__DEVIATION, width = SHUF__SMOOTH / deviation;
+    const double uniform = width * width / 12, table = (1 - uniform) / 2;
+    const shuf__series a = shuf__hermite_of_uniform();
+    shuf__hermite_weights(table, &sum->table);
+    shuf__hermite_weights(table / (table + uniform), &sum->rest);
+    weigh(&sum->rest, a.of, &sum->uniform);
+    sum->scale = sqrt(table);
+}
+
+static void look_at_table(const double *x, struct table *t)
+{
+    memset(t->a, 0, sizeof t->a);
+    for (int j = 0; j < M; j++) {
+        double psi[SHUF__DEGREE + 1];
+        shuf__hermite(x[j], SHUF__DEGREE, psi);
+        t->slope[0][j] = 0;
+        for (int i = 0; i < SHUF__ORDERS; i++)
+            t->a[i] += psi[2 * i] / M;
+        for (int i = 1; i < SHUF__ORDERS; i++)
+            t->slope[i][j] = sqrt(2 * i) / M * psi[2 * i - 1];
+    }
+}
+
+/* Writes row i of the product to `to` + i * SHUF__VARIABLES. */
+static void chain(const shuf__square *by, const struct table *t, double *to)
+{
+    for (int i = 0; i < SHUF__ORDERS; i++) {
+        double row[M] = {0};
+        for (int j = 1; j <= i; j++)
+            for (int v = 0; v < M; v++)
+                row[v] += by->of[i][j] * t->slope[j][v];
+        memcpy(to + i * SHUF__VARIABLES, row, sizeof row);
+    }
+}
+
+void shuf__pair_look(const struct shuf__sum *sum, const double *one, const double *other,
+                     struct shuf__pair *pair)
+{
+    static struct table t, u;
+    shuf__square by;
+    double rest[SHUF__ORDERS];
+    look_at_table(one, &t);
+    look_at_table(other, &u);
+    apply(&sum->uniform, u.a, rest); /* the other table and the uniform part */
+    weigh(&sum->table, rest, &by);
+    apply(&by, t.a, pair->a);
+    chain(&by, &t, pair->slope[0]);
+    apply(&sum->uniform, t.a, rest);
+    weigh(&sum->table, rest, &by);
+    chain(&by, &u, pair->slope[0] + M);
+}
+
+/* ---- The search ---- */
+
+/* The search minimises the sum of two parts. The first is z^2: the sum over the orders k of W_k
+ * times the square of the mean a_k of all pairs. The second has less weight. It is the sum of the
+ * squares of every pair's own a_k. The a_k of a pair depend only on the magnitudes of this pair. So
+ * each step needs only matrices with a row for each order, and no matrix with a row for each
+ * magnitude. */
+
+enum { N = SHUF__ORDERS - 1, STEPS = 1500 };
 
 /* The weights of a pair's own coefficients. Two entries of the same pair contribute the squares of
  * their coefficients to chi^2, about in proportion to sqrt(E (S / 32)^2k). This value of `own`
@@ -287,4 +364,98 @@ bool shuf__search(shuf__reals *x)
     free(next);
     free(w);
     return enough;
+}
+
+/* ---- Rounding ---- */
+
+/* Rounds real magnitudes to integers. The sum of a pair's squares then has a relative error below
+ * 10^-6. To correct this sum, the code changes two or three magnitudes by one. */
+
+static int32_t *magnitude(shuf__tables *tables, int pair, int v)
+{
+    return &tables->of[v < M ? pair : pair + P][v % M];
+}
+
+/* A change: a goes up by one, b down by one, and c by `sign`, which may be 0. */
+struct change {
+    int a, b, c, sign;
+    int64_t left; /* the remaining difference of the sum of squares */
+};
+
+static struct change best_change(shuf__tables *tables, int pair, int64_t lack)
+{
+    struct change best = {.left = INT64_MAX};
+    for (int c = 0; c < V && best.left != 0; c++)
+        for (int sign = -1; sign <= 1; sign++) {
+            const int64_t left = lack - sign * (2 * (int64_t)*magnitude(tables, pair, c) + sign);
+            for (int a = 0; a < V; a++)
+                for (int b = 0; b < V; b++) {
+                    const int64_t apart =
+                        *magnitude(tables, pair, a) - (int64_t)*magnitude(tables, pair, b);
+                    const int64_t now = left - 2 * apart - 2;
+                    if (llabs(now) < llabs(best.left) && a != b && b != c && c != a)
+                        best = (struct change){a, b, c, sign, now};
+                }
+        }
+    return best;
+}
+
+static int64_t squares_of(shuf__tables *tables, int pair)
+{
+    int64_t squares = 0;
+    for (int v = 0; v < V; v++)
+        squares += (int64_t)*magnitude(tables, pair, v) * *magnitude(tables, pair, v);
+    return squares;
+}
+
+/* Scales the magnitudes to the right sum of squares, and rounds to nearest. */
+static void round_pair(const shuf__reals *x, shuf__tables *tables, int pair, int64_t squares)
+{
+    double sum = 0;
+    for (int v = 0; v < V; v++) {
+        const double real = x->of[v < M ? pair : pair + P][v % M];
+        sum += real * real;
+    }
+    const double scale = sqrt((double)squares / sum);
+    for (int v = 0; v < V; v++) {
+        const double real = scale * x->of[v < M ? pair : pair + P][v % M];
+        *magnitude(tables, pair, v) = (int32_t)fmin(rint(real), SHUF__LARGEST + 1);
+    }
+}
+
+static bool level(shuf__tables *tables, int pair, int64_t squares)
+{
+    const int rounds = 20;
+    for (int round = 0; round < rounds; round++) {
+        const int64_t lack = squares - squares_of(tables, pair);
+        if (lack == 0)
+            return true;
+        const struct change change = best_change(tables, pair, lack);
+        ++*magnitude(tables, pair, change.a);
+        --*magnitude(tables, pair, change.b);
+        *magnitude(tables, pair, change.c) += change.sign;
+    }
+    return false;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+bool shuf__round(const shuf__reals *x, shuf__tables *tables)
+{
+    for (int pair = 0; pair < P; pair++) {
+        const int64_t squares = SHUF__SQUARES * (pair + 1) / P - SHUF__SQUARES * pair / P;
+        round_pair(x, tables, pair, squares);
+        if (!level(tables, pair, squares))
+            return false;
+    }
+    for (int t = 0; t < SHUF__TABLES; t++) {
+        qsort(tables->of[t], M, sizeof tables->of[t][0], compare);
+        if (tables->of[t][0] < 0 || tables->of[t][M - 1] > SHUF__LARGEST)
+            return false;
+    }
+    return true;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * See wave.h. The product of cos(t y_p) over a set of positions p is the mean of cos(t sum e_p y_p)
- * over all signs e_p. This sum equals sum_q c_q x_q / sqrt(32), with c_q = sum e_p H_pq. For fixed
- * signs, the expectation of its cosine is the product over q of phi_q(t c_q / sqrt(32)). For random
- * signs every c_q has the distribution of a sum of n signs. This gives the first order.
+ * See proof.h. The product of cos(t y_p) over a set of positions p is the mean of cos(t sum e_p
+ * y_p) over all signs e_p. This sum equals sum_q c_q x_q / sqrt(32), with c_q = sum e_p H_pq. For
+ * fixed signs, the expectation of its cosine is the product over q of phi_q(t c_q / sqrt(32)). For
+ * random signs every c_q has the distribution of a sum of n signs. This gives the first order.
  */
-#include "wave.h"
+#include "proof.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,24 +1,35 @@
 /* SPDX-License-Identifier: MIT
  *
- * Counts in one row: fixed points, cycles, descents, inversions. A row gives one number of each
+ * Tests by a number of each row: fixed points, cycles, descents, inversions, and the Mallows kernel
+ * of two rows.
+ */
+#include "laws.h"
+#include "test.h"
+
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <string.h>
+
+/* ---- Counts in one row ---- */
+
+/* Counts in one row: fixed points, cycles, descents, inversions. A row gives one number of each
  * kind, so the observations are independent. Their law is known (laws.h). A row is an even
  * permutation if n - cycles is even.
  *
  * Pearson's test judges the distribution of each number. Tests of its mean and of its variance need
- * fewer rows to detect a small change of these.
- */
-#include "inversions.h"
-#include "laws.h"
-#include "test.h"
-
-#include <math.h>
-#include <string.h>
+ * fewer rows to detect a small change of these. */
 
 /* The words, with off = value - floor(mean): the number of rows; the sum of off mod 2^64; the cells
  * of the law; the sum of off^2. The last sum may have 110 bits, so its 32-bit parts have separate
  * sums. */
 enum { SQUARE_PARTS = 4 };
-enum { ROWS, SUM, CELLS, SQUARES = CELLS + SHUF__LAW_CELLS, WORDS = SQUARES + SQUARE_PARTS };
+enum {
+    ROWS,
+    COUNTS_SUM,
+    CELLS,
+    SQUARES = CELLS + SHUF__LAW_CELLS,
+    COUNTS_WORDS = SQUARES + SQUARE_PARTS
+};
 
 /* The least numbers of rows for the tests of the mean and of the variance: with fewer rows, the
  * laws of these tests do not hold. Fixed points and cycles have skew distributions, and need more
@@ -37,7 +48,7 @@ static void add_value(const struct shuf__law *law, uint64_t value, uint64_t *wor
     const int64_t off = (int64_t)value - (int64_t)law->mean;
     unsigned __int128 square = (unsigned __int128)((__int128)off * off);
     words[ROWS]++;
-    words[SUM] += (uint64_t)off;
+    words[COUNTS_SUM] += (uint64_t)off;
     words[CELLS + shuf__law_cell(law, value)]++;
     for (int part = 0; part < SQUARE_PARTS; part++, square >>= 32)
         words[SQUARES + part] += (uint32_t)square;
@@ -55,7 +66,7 @@ static void judge_mean(uint32_t n, const struct shuf__law *law, const uint64_t *
                        struct shuf__findings *findings)
 {
     const double rows = (double)words[ROWS], expected = law->mean - floor(law->mean);
-    const double mean = (double)(int64_t)words[SUM] / rows;
+    const double mean = (double)(int64_t)words[COUNTS_SUM] / rows;
     const double z = (mean - expected) / sqrt(law->variance / rows);
     shuf__find(findings, n, floor(law->mean) + mean, law->mean, shuf__normal_p(z), "mean");
 }
@@ -74,7 +85,7 @@ static void judge_variance(uint32_t n, const struct shuf__law *law, const uint64
     for (int part = SQUARE_PARTS; part-- > 0;)
         sum = sum * 0x1p32 + (double)words[SQUARES + part];
     const double observed =
-        sum / rows - 2 * rest * ((double)(int64_t)words[SUM] / rows) + rest * rest;
+        sum / rows - 2 * rest * ((double)(int64_t)words[COUNTS_SUM] / rows) + rest * rest;
     const double z = (cbrt(fmax(observed, 0) / law->variance) - (1 - ninths)) / sqrt(ninths);
     shuf__find(findings, n, observed, law->variance, shuf__normal_p(z), "variance");
 }
@@ -96,7 +107,7 @@ static void judge(uint32_t n, const struct shuf__law *law, const struct least_ro
     size_t shuf__##name##_words(uint32_t n)                                                       \
     {                                                                                             \
         (void)n;                                                                                  \
-        return WORDS;                                                                             \
+        return COUNTS_WORDS;                                                                      \
     }                                                                                             \
     void shuf__##name##_add(const struct shuf__rows *rows, uint64_t *words)                       \
     {                                                                                             \
@@ -180,7 +191,7 @@ FAMILY(inversions, &symmetric);
 size_t shuf__cycles_words(uint32_t n)
 {
     (void)n;
-    return WORDS + 1;
+    return COUNTS_WORDS + 1;
 }
 
 void shuf__cycles_add(const struct shuf__rows *rows, uint64_t *words)
@@ -189,14 +200,83 @@ void shuf__cycles_add(const struct shuf__rows *rows, uint64_t *words)
     for (size_t r = 0; r < rows->count; r++) {
         const uint64_t cycles = count_cycles(rows, rows->row + r * rows->n);
         add_value(&law, cycles, words);
-        words[WORDS] += (rows->n - cycles) % 2 == 0;
+        words[COUNTS_WORDS] += (rows->n - cycles) % 2 == 0;
     }
 }
 
 void shuf__cycles_judge(uint32_t n, const uint64_t *words, struct shuf__findings *findings)
 {
     const struct shuf__law law = shuf__law_cycles(n);
-    const uint64_t rows = words[ROWS], even = words[WORDS];
+    const uint64_t rows = words[ROWS], even = words[COUNTS_WORDS];
     judge(n, &law, &skew, words, findings);
     shuf__find(findings, n, (double)even, (double)rows / 2, shuf__coin_p(even, rows), "parity");
+}
+
+/* ---- The Mallows kernel ---- */
+
+/* The maximum mean discrepancy between the rows and uniform permutations, as in Mitchell, Stokes,
+ * Frank, Holmes: "Bandwidth-optimal random shuffling for GPUs" (arXiv 2106.06161). It uses the
+ * Mallows kernel of two permutations, K = exp(-lambda * discordant pairs / C(n, 2)). If one of two
+ * permutations is uniform, the mean of K is a known constant. So the squared discrepancy is the
+ * mean of K over independent pairs of rows, minus this constant.
+ *
+ * Each row is in only one pair, so the pairs are independent. There are two acceptance regions:
+ *
+ * - Hoeffding's region follows from 0 <= K <= 1. It is certain but wide.
+ * - The normal region follows from the variance of K, which is known exactly, because K^2 is the
+ *   kernel of 2 lambda. The verdict uses this region. */
+
+/* The words: the number of pairs, and the sum of K in units of 2^-36. The sum is an integer, so the
+ * order of additions does not matter. */
+enum { PAIRS, MALLOWS_SUM, MALLOWS_WORDS };
+static const double unit = 0x1p36;
+
+enum { LEAST_PAIRS = 25 };
+
+uint64_t shuf__discordant(uint32_t n, const uint32_t *one, const uint32_t *other, uint32_t *scratch)
+{
+    for (uint32_t i = 0; i < n; i++)
+        scratch[one[i]] = other[i];
+    return shuf__inversions(n, scratch, scratch + n);
+}
+
+double shuf__mallows_kernel(uint32_t n, uint64_t discordant)
+{
+    return exp(-SHUF__MALLOWS_LAMBDA * (double)discordant / (0.5 * n * (n - 1.0)));
+}
+
+size_t shuf__mallows_words(uint32_t n)
+{
+    (void)n;
+    return MALLOWS_WORDS;
+}
+
+void shuf__mallows_add(const struct shuf__rows *rows, uint64_t *words)
+{
+    const uint32_t n = rows->n;
+    for (size_t r = 0; r + 2 <= rows->count; r += 2) {
+        const uint32_t *row = rows->row + r * n;
+        const uint64_t discordant = shuf__discordant(n, row, row + n, rows->scratch);
+        words[MALLOWS_SUM] += (uint64_t)(unit * shuf__mallows_kernel(n, discordant) + 0.5);
+        words[PAIRS]++;
+    }
+}
+
+void shuf__mallows_judge(uint32_t n, const uint64_t *words, struct shuf__findings *findings)
+{
+    const double mean = shuf__law_mallows(n, SHUF__MALLOWS_LAMBDA);
+    const double square = shuf__law_mallows(n, 2 * SHUF__MALLOWS_LAMBDA);
+    const double pairs = (double)words[PAIRS], alpha = findings->alpha;
+    if (words[PAIRS] < LEAST_PAIRS)
+        return;
+    const double deviation = sqrt((square - mean * mean) / pairs);
+    const double off = (double)words[MALLOWS_SUM] / unit / pairs - mean;
+    const double hoeffding = sqrt(log(2 / alpha) / (2 * pairs));
+    const double normal = deviation * gsl_cdf_ugaussian_Qinv(alpha / 2);
+    struct shuf__finding *f = shuf__find(findings, n, off, 0, shuf__normal_p(off / deviation),
+                                         "lambda %g", SHUF__MALLOWS_LAMBDA);
+    f->has_regions = true;
+    f->hoeffding =
+        (struct shuf__region){-hoeffding, hoeffding, fmin(1, 2 * exp(-2 * pairs * off * off))};
+    f->normal = (struct shuf__region){-normal, normal, f->p};
 }

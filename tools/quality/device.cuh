@@ -8,9 +8,12 @@
 #include "backend.h"
 #include "device.h"
 
-#include <cuda_runtime.h>
-
 #include <cstdint>
+#include <cstring>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+#include <vector>
 
 struct shuf__device {
     shuf__backend *backend;
@@ -78,6 +81,59 @@ shuf_status make(shuf__device *device, const shuf__computation &job, uint64_t by
 
 /* Fills device->values with a part of a stream. */
 shuf_status make(shuf__device *device, const shuf__device_stream *stream, shuf__error *error);
+
+/* ---- Values of all types ---- */
+
+/* A thread reads one block: position p of block l is value number 64 (p / 2) + 2 l + p % 2 of the
+ * superblock. */
+
+__device__ inline double to_double(double x)
+{
+    return x;
+}
+
+__device__ inline double to_double(float x)
+{
+    return x;
+}
+
+__device__ inline double to_double(__half x)
+{
+    return __half2float(x);
+}
+
+__device__ inline double to_double(__nv_bfloat16 x)
+{
+    return __bfloat162float(x);
+}
+
+/* Two neighbouring values, which are read together. */
+template <typename T> struct alignas(2 * sizeof(T)) Pair {
+    T x, y;
+};
+
+template <typename T> struct Values {
+    template <typename Use> static __device__ void each(const T *superblock, unsigned lane, Use use)
+    {
+        const auto *pairs = reinterpret_cast<const Pair<T> *>(superblock);
+#pragma unroll
+        for (unsigned j = 0; j < 16; j++) {
+            const Pair<T> pair = pairs[32 * j + lane];
+            use(2 * j, pair.x);
+            use(2 * j + 1, pair.y);
+        }
+    }
+};
+
+/* Calls `call` with a value of the type with this name. */
+template <typename Call> cudaError_t by_type(const char *name, Call call)
+{
+    if (strcmp(name, "f64") == 0)
+        return call(double{});
+    if (strcmp(name, "f32") == 0)
+        return call(float{});
+    return strcmp(name, "f16") == 0 ? call(__half{}) : call(__nv_bfloat16{});
+}
 
 } // namespace quality
 

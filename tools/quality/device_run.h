@@ -6,6 +6,7 @@
 #ifndef SHUF__QUALITY_DEVICE_RUN_H
 #define SHUF__QUALITY_DEVICE_RUN_H
 
+#include "device.h"
 #include "run.h"
 #include "stream.h"
 
@@ -24,5 +25,12 @@ shuf_status shuf__stream_run_on_device(const char *spec,
                                        uint64_t subsets, struct shuf__findings *findings,
                                        struct shuf__stream_outcome *outcome,
                                        struct shuf__error *error);
+
+/* Judges the first `values` values at 12 frequencies, with one finding for each size of a set.
+ * After an interrupt it judges only the frequencies that have seen all values. */
+shuf_status shuf__device_judge_subsets(struct shuf__device *device,
+                                       const struct shuf__stream_run_options *options,
+                                       const struct shuf__device_stream *request, uint64_t values,
+                                       struct shuf__findings *findings, struct shuf__error *error);
 
 #endif

@@ -7,9 +7,7 @@
  * which loses no digits. Products of cosines are floats, and so are sums over a few superblocks.
  */
 #include "device.cuh"
-#include "device_places.cuh"
-#include "device_signs.cuh"
-#include "device_values.cuh"
+#include "device_counts.cuh"
 
 namespace quality
 {

@@ -8,7 +8,6 @@
  * require it.
  */
 #include "device.cuh"
-#include "device_values.cuh"
 
 #if __has_include(<cublas_v2.h>)
 #include <cublas_v2.h>

@@ -48,4 +48,18 @@ double shuf__law_mallows(uint32_t n, double lambda);
  * three different numbers a, b, c mod n. n >= 3, t < n. */
 uint64_t shuf__law_second_difference(uint32_t n, uint32_t t);
 
+/* `values` is a permutation of 0 .. n - 1. Its order after the call is undefined. `scratch` has
+ * room for n values. */
+uint64_t shuf__inversions(uint32_t n, uint32_t *values, uint32_t *scratch);
+
+#define SHUF__MALLOWS_LAMBDA 5.0
+
+/* The number of pairs of positions that the two permutations put in different order. `scratch` has
+ * room for two rows. */
+uint64_t shuf__discordant(uint32_t n, const uint32_t *one, const uint32_t *other,
+                          uint32_t *scratch);
+
+/* The kernel: exp(-lambda * discordant / C(n, 2)), with C(n, 2) = n (n - 1) / 2. */
+double shuf__mallows_kernel(uint32_t n, uint64_t discordant);
+
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See options.h. One table has the options of all verbs. A row names the verbs that take the
- * option.
+ * See options.h.
  */
 #include "options.h"
 
@@ -9,13 +8,184 @@
 #include "device_run.h"
 #include "generator.h"
 #include "nearest.h"
+#include "number.h"
 #include "option_parse.h"
-#include "sizes.h"
+#include "option_values.h"
+#include "run.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <omp.h>
+#include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
+
+/* ---- Sizes ---- */
+
+/* Reads one number, or A:B, of `length` characters. */
+static shuf_status parse_range(const char *field, const char *text, int length, uint64_t range[2],
+                               struct shuf__error *error)
+{
+    char word[80];
+    snprintf(word, sizeof word, "%.*s", length, text);
+    char *colon = strchr(word, ':');
+    if (colon)
+        *colon = '\0';
+    shuf_status status = shuf__number_parse(field, word, &range[0], error);
+    range[1] = range[0];
+    if (status == SHUF_OK && colon)
+        status = shuf__number_parse(field, colon + 1, &range[1], error);
+    return status;
+}
+
+shuf_status shuf__sizes_parse(const char *field, const char *text, uint32_t least, uint32_t most,
+                              uint32_t *sizes, unsigned room, unsigned *count,
+                              struct shuf__error *error)
+{
+    uint64_t range[2];
+    *count = 0;
+    for (const char *p = text;; p++) {
+        const char *end = strchrnul(p, ',');
+        shuf_status status = parse_range(field, p, (int)(end - p), range, error);
+        if (status != SHUF_OK)
+            return status;
+        if (range[0] < least || range[1] > most || range[0] > range[1])
+            return shuf__fail(error, SHUF_INVALID,
+                              "%s %.64s: expected numbers from %" PRIu32 " to %" PRIu32
+                              ", or A:B with A at most B",
+                              field, text, least, most);
+        if (range[1] - range[0] >= room - *count)
+            return shuf__fail(error, SHUF_INVALID, "%s %.64s: expected at most %u numbers", field,
+                              text, room);
+        for (uint64_t n = range[0]; n <= range[1]; n++)
+            sizes[(*count)++] = (uint32_t)n;
+        p = end;
+        if (!*p)
+            return SHUF_OK;
+    }
+}
+
+uint64_t shuf__sizes_samples(uint32_t n)
+{
+    static const struct {
+        uint32_t from;
+        uint64_t samples;
+    } rows[] = {{1 << 20, 1000}, {32768, 10000}, {1000, 100000},
+                {9, 1000000},    {4, 10000000},  {0, 1000000}};
+    int i = 0;
+    while (n < rows[i].from)
+        i++;
+    return rows[i].samples;
+}
+
+/* ---- Arguments ---- */
+
+uint64_t shuf__quality_number(struct argp_state *state, const char *field, const char *text,
+                              uint64_t least, uint64_t most)
+{
+    uint64_t value;
+    shuf__option_number_in(state, field, text, least, most, &value);
+    return value;
+}
+
+bool shuf__quality_choice(struct argp_state *state, const char *field, const char *text,
+                          const char *no, const char *yes)
+{
+    const char *const words[] = {no, yes, NULL};
+    char expected[64];
+    snprintf(expected, sizeof expected, "%s or %s", no, yes);
+    return shuf__option_choice(state, field, text, words, expected) == 1;
+}
+
+void shuf__quality_check_input(struct argp_state *state, const char *path)
+{
+    if (strcmp(path, "-") != 0 && access(path, R_OK) != 0)
+        shuf__option_fail(state, EX_NOINPUT, "--in %.128s: %s", *path ? path : "''",
+                          strerror(errno));
+}
+
+void shuf__quality_list_name(char *list, size_t size, const char *name)
+{
+    const size_t used = strlen(list);
+    snprintf(list + used, size - used, "%s%s", used > 0 ? ", " : "", name);
+}
+
+/* ---- Of all that judge --------------------------------------------------------- */
+
+static double read_alpha(struct argp_state *state, const char *text)
+{
+    struct shuf__error error;
+    double alpha;
+    if (shuf__decimal_parse("--alpha", text, &alpha, &error) != SHUF_OK ||
+        !(alpha > 0 && alpha < 1))
+        shuf__option_fail(state, EX_USAGE, "--alpha %.64s: expected a number between 0 and 1",
+                          text);
+    return alpha;
+}
+
+static void refuse_tests(struct argp_state *state, const char *text, const char *(*test)(int i))
+{
+    char names[512] = "";
+    for (int i = 0; test(i); i++)
+        shuf__quality_list_name(names, sizeof names, test(i));
+    shuf__option_fail(state, EX_USAGE, "--tests %.64s: expected names from %s", *text ? text : "''",
+                      names);
+}
+
+static uint32_t read_tests(struct argp_state *state, const char *text, const char *(*test)(int i))
+{
+    uint32_t tests = 0;
+    for (const char *p = text, *end; *p; p = end + 1) {
+        end = strchrnul(p, ',');
+        const size_t length = (size_t)(end - p);
+        int i = 0;
+        while (test(i) && (strlen(test(i)) != length || strncmp(test(i), p, length) != 0))
+            i++;
+        if (!test(i))
+            break;
+        tests |= UINT32_C(1) << i;
+        if (!*end)
+            return tests;
+    }
+    refuse_tests(state, text, test);
+    return 0;
+}
+
+void shuf__judging_init(struct shuf__judging *judging)
+{
+    *judging = (struct shuf__judging){
+        .tests = SHUF__TESTS_ALL, .alpha = 0.001, .threads = omp_get_max_threads()};
+}
+
+error_t shuf__judging_parse(int key, char *text, struct argp_state *state,
+                            struct shuf__judging *judging, const char *(*test)(int i))
+{
+    switch (key) {
+    case SHUF__KEY_TESTS:
+        judging->tests = read_tests(state, text, test);
+        return 0;
+    case SHUF__KEY_ALPHA:
+        judging->alpha = read_alpha(state, text);
+        return 0;
+    case SHUF__KEY_THREADS:
+        judging->threads = (int)shuf__quality_number(state, "--threads", text, 1, 1024);
+        return 0;
+    case SHUF__KEY_JSON:
+        judging->json = true;
+        return 0;
+    case SHUF__KEY_PLOT:
+        judging->plot = text;
+        return 0;
+    default:
+        return shuf__option_common(key, text, state);
+    }
+}
+
+/* ---- Options ---- */
+
+/* One table has the options of all verbs. A row names the verbs that take the
+ * option. */
 
 enum key {
     KEY_N = 0x100,

@@ -64,7 +64,7 @@ void shuf__order_draws(const struct shuf__order_run *run, const struct shuf__wei
 void shuf__order_sample(const struct shuf__order_run *run, const struct shuf__weight_set *set,
                         uint64_t seed, uint64_t epoch, size_t sample, uint64_t *index);
 
-/* ---- Running the tests (order_run.c) -------------------------------------------- */
+/* ---- Running the tests (verb_order.c) -------------------------------------------- */
 
 /* A kind of pieces: row (seed, epoch) is a uniform permutation of 0 .. n - 1, independent of the
  * others. */

@@ -5,6 +5,7 @@
 #ifndef SHUF__PICTURE_H
 #define SHUF__PICTURE_H
 
+#include <jansson.h>
 #include <stdio.h>
 
 /* Checks before a run whether a picture can be written. Returns 0, or prints a line and returns the
@@ -15,5 +16,9 @@ int shuf__picture_check(const char *path);
  * returns the exit code. */
 int shuf__picture(const char *path, void (*write_script)(FILE *to, const void *context),
                   const void *context);
+
+/* Writes an SVG with a panel for each report. Returns 0, or prints a line and returns the exit
+ * code. */
+int shuf__draw(const char *path, json_t *const *reports, unsigned count);
 
 #endif

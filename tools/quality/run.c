@@ -1,22 +1,59 @@
 /* SPDX-License-Identifier: MIT
  *
- * See run.h. Threads take blocks of rows. Each thread counts in words of its own, and the words are
- * added at the end. Every second block also has the rows of the next seed. The other blocks also
- * have the rows of a seed with one changed bit.
+ * See run.h.
  */
 #include "run.h"
 
 #include "clock.h"
-#include "progress.h"
 
 #include <inttypes.h>
 #include <omp.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---- The progress line ---- */
+
+static const uint64_t interval_ns = 200000000;
+
+void shuf__quality_progress_start(struct shuf__quality_progress *progress)
+{
+    progress->start_ns = progress->shown_ns = shuf__clock_ns();
+}
+
+void shuf__quality_progress_show(struct shuf__quality_progress *progress, uint64_t done)
+{
+    const uint64_t now = shuf__clock_ns();
+    char size[32] = "";
+    if (!progress->enabled || now < progress->shown_ns + interval_ns)
+        return;
+    progress->shown_ns = now;
+    if (progress->n != 0)
+        snprintf(size, sizeof size, "n = %" PRIu32 ": ", progress->n);
+    if (progress->all == UINT64_MAX)
+        fprintf(stderr, "\r%s%" PRIu64 " %s \033[K", size, done, progress->unit);
+    else
+        fprintf(stderr, "\r%s%3.0f%% of %" PRIu64 " %s \033[K", size,
+                100.0 * (double)done / (double)progress->all, progress->all, progress->unit);
+}
+
+void shuf__quality_progress_end(const struct shuf__quality_progress *progress)
+{
+    if (progress->shown_ns != progress->start_ns)
+        fputs("\r\033[K", stderr);
+}
+
+double shuf__quality_progress_seconds(const struct shuf__quality_progress *progress)
+{
+    return (double)(shuf__clock_ns() - progress->start_ns) / 1e9;
+}
+
+/* ---- Runs ---- */
+
+/* Threads take blocks of rows. Each thread counts in words of its own, and the words are
+ * added at the end. Every second block also has the rows of the next seed. The other blocks also
+ * have the rows of a seed with one changed bit. */
 
 enum { BLOCK_VALUES = 1 << 16, BLOCKS = 512, SEED_BITS = 64 };
 
@@ -41,36 +78,6 @@ struct thread_state {
     uint64_t *words;
     struct shuf__rows rows;
 };
-
-/* The time of the first signal. It is atomic, because any thread may receive the signal. It needs
- * no lock, because a signal handler must not wait. */
-static atomic_ullong interrupted_ns;
-_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "a signal handler sets it");
-
-/* Some programs send a signal to a process and then to its group, so the process gets it twice.
- * Only a signal that comes more than a second later ends the process. */
-static void on_signal(int signal_number)
-{
-    const uint64_t now_ns = shuf__clock_ns();
-    unsigned long long first_ns = 0;
-    if (atomic_compare_exchange_strong(&interrupted_ns, &first_ns, now_ns) ||
-        now_ns < first_ns + UINT64_C(1000000000))
-        return;
-    signal(signal_number, SIG_DFL);
-    raise(signal_number);
-}
-
-void shuf__run_catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
-
-bool shuf__run_interrupted(void)
-{
-    return interrupted_ns != 0;
-}
 
 static bool is_selected(const struct run *run, int test)
 {
@@ -144,7 +151,7 @@ static void assign(const struct run *run, struct shuf__rows *rows, uint32_t *rel
 static bool take(struct run *run, struct thread_state *thread)
 {
     struct shuf__error error;
-    if (shuf__run_interrupted() || run->stop || run->next == run->options->samples)
+    if (shuf__interrupted() || run->stop || run->next == run->options->samples)
         return false;
     assign(run, &thread->rows, thread->relative);
     if (!run->options->origin->type->parallel) {
@@ -283,7 +290,7 @@ static shuf_status run_source(struct run *run, struct shuf__findings *findings,
     outcome->rows = run->done;
     outcome->bad_rows = run->bad_rows;
     outcome->seconds = shuf__quality_progress_seconds(&run->progress);
-    outcome->interrupted = shuf__run_interrupted() && run->done < run->options->samples;
+    outcome->interrupted = shuf__interrupted() && run->done < run->options->samples;
     return run->status;
 }
 

@@ -7,6 +7,9 @@
 
 #include "source.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct shuf__run_options {
     const struct shuf__origin *origin;
     uint32_t n;
@@ -19,7 +22,7 @@ struct shuf__run_options {
 struct shuf__outcome {
     uint64_t rows; /* the number of judged rows */
     double seconds;
-    bool interrupted; /* by a signal: shuf__run_catch_signals() */
+    bool interrupted; /* by a signal: shuf__catch_interrupts() */
     bool bad_rows;    /* the run failed because of its input */
 };
 
@@ -30,9 +33,23 @@ struct shuf__outcome {
 shuf_status shuf__run(const struct shuf__run_options *options, struct shuf__findings *findings,
                       struct shuf__outcome *outcome, struct shuf__error *error);
 
-/* Makes SIGINT and SIGTERM end the current run; later runs then end immediately. So the process can
- * still print a report of the rows that it has seen. A second signal ends the process. */
-void shuf__run_catch_signals(void);
-bool shuf__run_interrupted(void);
+/* A progress line on stderr, five times a second. */
+struct shuf__quality_progress {
+    bool enabled;
+    uint32_t n;       /* 0: the line has no n */
+    uint64_t all;     /* UINT64_MAX: unknown */
+    const char *unit; /* "rows" */
+    uint64_t start_ns, shown_ns;
+};
+
+/* Starts the clock. The caller has set the first four fields. */
+void shuf__quality_progress_start(struct shuf__quality_progress *progress);
+void shuf__quality_progress_show(struct shuf__quality_progress *progress, uint64_t done);
+
+/* Clears the line. */
+void shuf__quality_progress_end(const struct shuf__quality_progress *progress);
+
+/* Seconds since the start. */
+double shuf__quality_progress_seconds(const struct shuf__quality_progress *progress);
 
 #endif

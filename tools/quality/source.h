@@ -10,6 +10,9 @@
 #include "shuf.h"
 #include "test.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+
 struct shuf__generator;
 struct shuf__pieces;
 
@@ -68,5 +71,28 @@ struct shuf__place shuf__place_of(const struct shuf__origin *origin, enum shuf__
  * words. */
 shuf_status shuf__rows_check(uint32_t n, const uint32_t *rows, size_t count, uint64_t first,
                              uint32_t *marks, struct shuf__error *error);
+
+/* Makes SIGINT and SIGTERM end the current run; later runs then end immediately. So the process can
+ * still print a report of the rows that it has seen. A second signal ends the process. */
+void shuf__catch_interrupts(void);
+bool shuf__interrupted(void);
+
+/* A file or standard input. An interrupt ends a read. */
+struct shuf__input {
+    int fd;
+    const char *name;
+    bool begun; /* whether any bytes have been read */
+};
+
+/* Opens a file. `path` "-" means standard input. */
+shuf_status shuf__input_open(struct shuf__input *input, const char *path,
+                             struct shuf__error *error);
+
+/* Reads `size` bytes, or fewer at the end. SHUF_CANCELLED: the read was interrupted. SHUF_INVALID:
+ * the input is a .npy file, and its header would count as values. */
+shuf_status shuf__input_read(struct shuf__input *input, void *bytes, size_t size, size_t *got,
+                             struct shuf__error *error);
+
+void shuf__input_close(const struct shuf__input *input);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * See stream_law.h. An expectation is computed as a sum over nodes, each with a weight. For a
+ * See stream.h. An expectation is computed as a sum over nodes, each with a weight. For a
  * coarse type the nodes are all of its values. The weight is the probability of the numbers that
  * are rounded to the value. For other types the sum is a numerical integral, by Gauss-Legendre
  * rules on short intervals. It is exact to the last digits.
  */
-#include "stream_law.h"
+#include "stream.h"
 
 #include "shuf/half.h"
 

@@ -4,16 +4,57 @@
  * thread counts in words of its own. Of four chunks, one is also compared with the same chunk of
  * the next stream, and another one with the same chunk of the next seed.
  */
-#include "stream.h"
-
-#include "input.h"
-#include "progress.h"
 #include "run.h"
+#include "stream.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+/* ---- The tests ---- */
+
+/* The table of the tests on streams. */
+
+const struct shuf__stream_test *const shuf__stream_tests[] = {
+    &shuf__stream_moments,
+    &shuf__stream_bins,
+    &shuf__stream_anderson_darling,
+    &shuf__stream_tails,
+    &shuf__stream_lags,
+    &shuf__stream_pairs,
+    &shuf__stream_walsh,
+    &shuf__stream_squares,
+    &shuf__stream_streams,
+    &shuf__stream_low_bits,
+    &shuf__stream_repeats,
+    &shuf__stream_lattice,
+    &shuf__stream_cosines,
+    &shuf__stream_quads,
+    &shuf__stream_signs,
+    &shuf__stream_norms,
+    &shuf__stream_places,
+    &shuf__stream_round,
+    &shuf__stream_ties,
+    &shuf__stream_windows,
+    &shuf__stream_mixed,
+    &shuf__stream_quotients,
+    NULL,
+};
+
+bool shuf__stream_applies(const struct shuf__stream_test *test, const struct shuf__stream_law *law,
+                          bool relatives)
+{
+    const unsigned of = law->uniform ? SHUF__OF_UNIFORM : SHUF__OF_NORMAL;
+    return test->of & of && (relatives || !test->relatives) &&
+           !(law->rounded && test->of & SHUF__OF_FINE);
+}
+
+/* ---- Runs ---- */
+
+/* Runs the tests on a stream, as run.c does on permutations. Threads take chunks in order. Each
+ * thread counts in words of its own. Of four chunks, one is also compared with the same chunk of
+ * the next stream, and another one with the same chunk of the next seed. */
 
 /* Sums are integers, in units of 2^-32. The rounding is much smaller than the random variation of
  * the sums. */
@@ -173,7 +214,7 @@ static bool take(struct run *run, struct thread_state *thread)
     const uint64_t left = run->options->samples - run->next;
     struct shuf__chunk *chunk = &thread->chunk;
     struct shuf__error error;
-    if (shuf__run_interrupted() || run->stop || left == 0)
+    if (shuf__interrupted() || run->stop || left == 0)
         return false;
     chunk->first = run->next;
     chunk->count = left < SHUF__CHUNK ? (size_t)left : SHUF__CHUNK;
@@ -340,7 +381,7 @@ static shuf_status run_all(struct run *run, struct shuf__findings *findings,
     outcome->values = run->done;
     outcome->bad_values = run->bad_values;
     outcome->seconds = shuf__quality_progress_seconds(&run->progress);
-    outcome->interrupted = shuf__run_interrupted() && run->done < run->options->samples;
+    outcome->interrupted = shuf__interrupted() && run->done < run->options->samples;
     return run->status;
 }
 

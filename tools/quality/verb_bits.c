@@ -6,10 +6,10 @@
  * the values of a random stream sometimes do. So only a few values of each permutation are taken.
  */
 #include "algorithm.h"
-#include "fail.h"
-#include "lookups.h"
+#include "generator.h"
 #include "option_parse.h"
 #include "options.h"
+#include "report.h"
 #include "verb.h"
 
 #include <inttypes.h>

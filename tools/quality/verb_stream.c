@@ -2,14 +2,13 @@
  *
  * `shuf-quality stream`: the tests on a stream of normal or uniform numbers.
  */
-#include "arguments.h"
 #include "device_run.h"
-#include "fail.h"
 #include "nearest.h"
 #include "option_parse.h"
+#include "options.h"
 #include "picture.h"
+#include "report.h"
 #include "run.h"
-#include "stream_report.h"
 #include "verb.h"
 
 #include <inttypes.h>
@@ -272,7 +271,7 @@ static int judge(const struct options *o, const struct shuf__stream_law *law)
     report.origin = &o->origin;
     report.law = law;
     report.findings.alpha = o->judging.alpha;
-    shuf__run_catch_signals();
+    shuf__catch_interrupts();
     const shuf_status status =
         o->backend ? shuf__stream_run_on_device(o->backend, &run, o->subsets, &report.findings,
                                                 &report.outcome, &error)

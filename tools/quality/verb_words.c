@@ -4,10 +4,9 @@
  * Multiplications by inverses undo the last round except for its key, which cancels out between two
  * draws. So the test sees one round fewer, in all 32 bits of a word.
  */
-#include "arguments.h"
-#include "fail.h"
 #include "findings.h"
 #include "json.h"
+#include "options.h"
 #include "provenance.h"
 #include "report.h"
 #include "shuf.h"
