@@ -46,8 +46,8 @@ void torch_rows(struct report *report, const uint64_t *sizes, size_t count)
 
 /* ---- cuRAND ---- */
 
-/* The library is loaded at run time, so the program also runs on a
- * machine that has a driver and no CUDA toolkit. */
+/* The library is loaded at run time, so the program also runs on a machine that has a driver and no
+ * CUDA toolkit. */
 
 #ifdef BENCH_HAVE_CURAND
 

@@ -40,8 +40,8 @@ static inline void fisher_yates(value *values, uint64_t n, struct draw *draw)
 
 /* ---- Rao-Sandelius ---- */
 
-/* Each level draws its random bytes twice, once to count them and once to move the
- * values. So it does not store them. */
+/* Each level draws its random bytes twice, once to count them and once to move the values. So it
+ * does not store them. */
 
 enum { PARTS = 256, DRAWS = 8 }; /* DRAWS: random bytes of a word */
 
@@ -238,8 +238,8 @@ void peer_merge_shuffle_items(const uint64_t *from, uint64_t *to, uint64_t n, ui
 
 /* ---- Darts ---- */
 
-/* The threads race for places, so the result differs in each run. Only its
- * distribution is defined. */
+/* The threads race for places, so the result differs in each run. Only its distribution is defined.
+ */
 
 static const uint32_t free_place = UINT32_MAX;
 

@@ -22,8 +22,8 @@
 
 /* ---- The start of the search ---- */
 
-/* Quantiles of the normal law. The seed shifts the quantiles of each table
- * differently, and makes the tails of some tables heavier and of others lighter. */
+/* Quantiles of the normal law. The seed shifts the quantiles of each table differently, and makes
+ * the tails of some tables heavier and of others lighter. */
 
 /* Random numbers from a seed, by Philox4x64 of kernels/inline. */
 struct random {

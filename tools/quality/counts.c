@@ -12,9 +12,9 @@
 
 /* ---- Counts in one row ---- */
 
-/* Counts in one row: fixed points, cycles, descents, inversions. A row gives one number of each
- * kind, so the observations are independent. Their law is known (laws.h). A row is an even
- * permutation if n - cycles is even.
+/* Fixed points, cycles, descents, inversions. A row gives one number of each kind, so the
+ * observations are independent. Their law is known (laws.h). A row is an even permutation if n -
+ * cycles is even.
  *
  * Pearson's test judges the distribution of each number. Tests of its mean and of its variance need
  * fewer rows to detect a small change of these. */

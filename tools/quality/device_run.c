@@ -18,9 +18,9 @@
 
 /* ---- Products over all sets of positions ---- */
 
-/* The matrix has each set of positions several times. The code uses each set
- * once: in the column of its two least positions. Centred cosines of different sets are
- * uncorrelated. For each size of sets, the best set is judged as the best of many. */
+/* The matrix has each set of positions several times. The code uses each set once: in the column of
+ * its two least positions. Centred cosines of different sets are uncorrelated. For each size of
+ * sets, the best set is judged as the best of many. */
 
 enum { FREQUENCIES = 12, SIZES = 6, LEAST_BLOCKS = 100000 };
 
@@ -137,11 +137,7 @@ shuf_status shuf__device_judge_subsets(struct shuf__device *device,
     return status;
 }
 
-/* ---- Runs ---- */
-
-/* Divides the work into parts and requests each part from the device. */
-
-/* ---- Permutations ---------------------------------------------------------------- */
+/* ---- Permutations ---- */
 
 static const struct shuf__test *parallelograms(uint32_t selected)
 {

@@ -114,8 +114,8 @@ void shuf__part_sizes(const struct shuf__parts *parts, uint32_t *size)
 
 /* ---- Findings ---- */
 
-/* Holm: "A simple sequentially rejective multiple test
- * procedure", Scandinavian Journal of Statistics 6, 1979. */
+/* Holm: "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
+ * Statistics 6, 1979. */
 
 static struct shuf__finding *add(struct shuf__findings *all)
 {

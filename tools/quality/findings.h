@@ -12,6 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* ---- p-values ---- */
+
+/* A p-value is the probability that chance gives a value at least as extreme. */
+
 /* A sum of squares of `dof` independent standard normal numbers. If dof is 0, there is nothing to
  * test. */
 struct shuf__chi_squared {
@@ -64,6 +68,8 @@ static inline uint32_t shuf__part(const struct shuf__parts *parts, uint32_t valu
 
 /* The number of values of each part. */
 void shuf__part_sizes(const struct shuf__parts *parts, uint32_t *size);
+
+/* ---- Findings ---- */
 
 /* The acceptance region of a statistic: the values that pass. */
 struct shuf__region {

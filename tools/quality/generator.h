@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Generators of permutations that need no daemon. A new generator is one file and one row of the
- * table in generators.c.
+ * Generators of permutations that need no daemon. A new generator is a struct and a
+ * row of the table in generators.c.
  */
 #ifndef SHUF__GENERATOR_H
 #define SHUF__GENERATOR_H
@@ -33,6 +33,8 @@ const struct shuf__generator *shuf__generator_find(const char *name);
 
 extern const struct shuf__generator shuf__generator_philox24, shuf__generator_lcg,
     shuf__generator_fisher_yates, shuf__generator_primefold, shuf__generator_broken_primefold;
+
+/* ---- Single values, for an n that is too large for whole rows ---- */
 
 enum { SHUF__LOOKUPS_STATE = 1024 };
 

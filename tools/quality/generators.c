@@ -93,7 +93,7 @@ const struct shuf__generator shuf__generator_philox24 = {"philox24",
 /* `primefold`, or only its first rounds. A round is a map and the fold after it. For a small n,
  * primefold has exchanges instead of rounds, and the code always does all of them. */
 
-struct primefold_primefold {
+struct primefold_row {
     shuf_primefold_shape shape; /* the shape with all maps */
     shuf_primefold f;
     uint64_t reciprocal; /* 2^64 / p, rounded down */
@@ -102,7 +102,7 @@ struct primefold_primefold {
 /* `state` has zeros, or the shape that an earlier call with the same n and `rounds` has made. */
 static void primefold_make(void *state, uint32_t n, uint64_t seed, uint64_t epoch, unsigned rounds)
 {
-    struct primefold_primefold *p = state;
+    struct primefold_row *p = state;
     if (p->shape.n != n) {
         p->shape = shuf_primefold_shape_of(n);
         if (p->shape.maps > 0)
@@ -130,7 +130,7 @@ static void exchange(const shuf_primefold *f, uint32_t n, uint32_t *row)
 
 /* The maps of shuf_primefold_forward() without a division. All numbers are below 2^29, so their
  * products are below 2^58. The estimated quotient is then too small by at most one. */
-static uint64_t primefold_all_maps(const struct primefold_primefold *p, uint64_t x)
+static uint64_t primefold_all_maps(const struct primefold_row *p, uint64_t x)
 {
     const uint64_t prime = p->f.shape.p;
     for (unsigned r = 0; r < p->f.shape.maps; r++) {
@@ -145,7 +145,7 @@ static uint64_t primefold_all_maps(const struct primefold_primefold *p, uint64_t
 
 static void primefold_fill(const void *state, uint32_t n, uint32_t *row)
 {
-    const struct primefold_primefold *p = state;
+    const struct primefold_row *p = state;
     if (p->f.shape.maps == 0) {
         exchange(&p->f, n, row);
         return;
@@ -165,7 +165,7 @@ static uint64_t primefold_modulus(uint32_t n)
     return shuf_primefold_shape_of(n).p;
 }
 
-_Static_assert(sizeof(struct primefold_primefold) <= SHUF__GENERATOR_STATE, "it is kept there");
+_Static_assert(sizeof(struct primefold_row) <= SHUF__GENERATOR_STATE, "it is kept there");
 
 const struct shuf__generator shuf__generator_primefold = {
     "primefold",         "multiplications modulo a prime, with folds; exchanges for small n",
@@ -290,19 +290,18 @@ const struct shuf__generator shuf__generator_broken_primefold = {
 
 /* ---- Look-ups ---- */
 
-/* The code computes the maps of `primefold` without a division, which would take
- * most of the time. With ratio = floor(multiplier * 2^64 / p), the quotient x * ratio >> 64 is too
- * small by at most one (Shoup's method; Harvey: "Faster arithmetic for number-theoretic
- * transforms", 2014). */
+/* The code computes the maps of `primefold` without a division, which would take most of the time.
+ * With ratio = floor(multiplier * 2^64 / p), the quotient x * ratio >> 64 is too small by at most
+ * one (Shoup's method; Harvey: "Faster arithmetic for number-theoretic transforms", 2014). */
 
 #define STATE(type) _Static_assert(sizeof(type) <= SHUF__LOOKUPS_STATE, "it is kept there")
 
-struct lookups_primefold {
+struct primefold_lookup {
     shuf_primefold f;
     uint64_t ratio[SHUF_PRIMEFOLD_MAPS];
 };
 
-STATE(struct lookups_primefold);
+STATE(struct primefold_lookup);
 STATE(shuf_philox24);
 STATE(shuf_lcg);
 
@@ -311,7 +310,7 @@ STATE(shuf_lcg);
  */
 static void make_primefold(void *state, uint64_t n, uint64_t seed, uint64_t epoch)
 {
-    struct lookups_primefold *p = state;
+    struct primefold_lookup *p = state;
     uint32_t word[SHUF_PRIMEFOLD_WORDS];
     if (p->f.shape.n != n || p->f.shape.maps == 0)
         p->f = shuf_primefold_make(n, seed, epoch);
@@ -330,7 +329,7 @@ static void make_primefold(void *state, uint64_t n, uint64_t seed, uint64_t epoc
 }
 
 /* p < 2^63, so no number overflows a word. */
-static inline uint64_t lookups_all_maps(const struct lookups_primefold *p, uint64_t x)
+static inline uint64_t lookups_all_maps(const struct primefold_lookup *p, uint64_t x)
 {
     const uint64_t prime = p->f.shape.p;
     for (unsigned r = 0; r < p->f.shape.maps; r++) {
@@ -348,7 +347,7 @@ static inline uint64_t lookups_all_maps(const struct lookups_primefold *p, uint6
 
 static void primefold_values(const void *state, uint64_t stride, size_t count, uint64_t *value)
 {
-    const struct lookups_primefold *p = state;
+    const struct primefold_lookup *p = state;
     const uint64_t n = p->f.shape.n;
     for (size_t i = 0; i < count; i++)
         if (p->f.shape.maps == 0) {
@@ -389,10 +388,6 @@ const struct shuf__lookups shuf__lookups[] = {
     {"lcg", true, lookups_make_lcg, lcg_values},
     {0},
 };
-
-/* ---- Generators ---- */
-
-/* The table of the generators, and the two that need only some lines: `fisher-yates` and `lcg`. */
 
 /* ---- `fisher-yates`, for comparison ---------------------------------------------- */
 

@@ -13,12 +13,12 @@
 
 /* ---- Inversions ---- */
 
-/* The code sorts the values and counts inversions meanwhile. A merge sort would
- * mispredict half of its branches, so this sort has no branches. It partitions the values by one
- * bit after the other, from the highest bit on, and keeps the order of values with equal bits. Each
- * value whose bit is 0 makes an inversion with every earlier value whose bit is 1. The values are a
- * permutation, so the values with the same upper bits fill exactly the positions with these upper
- * bits. For the last six bits the code has a 64-bit mask of the values that it has seen. */
+/* The code sorts the values and counts inversions meanwhile. A merge sort would mispredict half of
+ * its branches, so this sort has no branches. It partitions the values by one bit after the other,
+ * from the highest bit on, and keeps the order of values with equal bits. Each value whose bit is 0
+ * makes an inversion with every earlier value whose bit is 1. The values are a permutation, so the
+ * values with the same upper bits fill exactly the positions with these upper bits. For the last
+ * six bits the code has a 64-bit mask of the values that it has seen. */
 
 enum { WORD_BITS = 6 };
 
@@ -100,8 +100,8 @@ uint64_t shuf__inversions(uint32_t n, uint32_t *values, uint32_t *scratch)
 
 /* ---- Laws ---- */
 
-/* The recurrences use probabilities instead of counts, so no number overflows. All
- * terms are positive, so no digits are lost by cancellation. */
+/* The recurrences use probabilities instead of counts, so no number overflows. All terms are
+ * positive, so no digits are lost by cancellation. */
 
 /* From these n on the normal law is used. No practical sample is large enough to show its error. */
 enum { DESCENTS_EXACT = 1024, INVERSIONS_EXACT = 128 };

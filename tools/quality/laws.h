@@ -48,6 +48,8 @@ double shuf__law_mallows(uint32_t n, double lambda);
  * three different numbers a, b, c mod n. n >= 3, t < n. */
 uint64_t shuf__law_second_difference(uint32_t n, uint32_t t);
 
+/* ---- The counts ---- */
+
 /* `values` is a permutation of 0 .. n - 1. Its order after the call is undefined. `scratch` has
  * room for n values. */
 uint64_t shuf__inversions(uint32_t n, uint32_t *values, uint32_t *scratch);

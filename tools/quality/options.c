@@ -184,8 +184,7 @@ error_t shuf__judging_parse(int key, char *text, struct argp_state *state,
 
 /* ---- Options ---- */
 
-/* One table has the options of all verbs. A row names the verbs that take the
- * option. */
+/* One table has the options of all verbs. A row names the verbs that take the option. */
 
 enum key {
     KEY_N = 0x100,

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* ---- Sizes ---- */
+
 /* The default sizes of `suite`. */
 #define SHUF__SIZES_DEFAULT "2:64,100,127:129,255:257,1000,1023:1025,4096,65535:65537"
 
@@ -24,6 +26,10 @@ shuf_status shuf__sizes_parse(const char *field, const char *text, uint32_t leas
 
 /* The default number of rows for n: enough to show faults, in reasonable time. */
 uint64_t shuf__sizes_samples(uint32_t n);
+
+/* ---- Options of several verbs ---- */
+
+/* After a wrong argument the process prints one line and exits with 64, as argp does. */
 
 /* The options that all judging verbs share. */
 struct shuf__judging {

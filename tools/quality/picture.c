@@ -106,8 +106,8 @@ int shuf__picture(const char *path, void (*write_script)(FILE *to, const void *c
 
 /* ---- Rounds ---- */
 
-/* A panel shows the magnitude of the discrepancy and the edges of both acceptance
- * regions. The horizontal axis is the number of rounds if it varies, else n. */
+/* A panel shows the magnitude of the discrepancy and the edges of both acceptance regions. The
+ * horizontal axis is the number of rounds if it varies, else n. */
 
 static const char *title_of(const json_t *report)
 {

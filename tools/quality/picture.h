@@ -21,4 +21,8 @@ int shuf__picture(const char *path, void (*write_script)(FILE *to, const void *c
  * code. */
 int shuf__draw(const char *path, json_t *const *reports, unsigned count);
 
+/* Draws the histogram and the tails of a stream. Returns the exit code. */
+struct shuf__stream_report;
+int shuf__stream_draw(const struct shuf__stream_report *report, const char *path);
+
 #endif

@@ -14,9 +14,7 @@
 #include <sysexits.h>
 #include <time.h>
 
-/* ---- Permutations ---- */
-
-/* ---- For people --------------------------------------------------------------- */
+/* ---- Permutations, for people ---- */
 
 static void origin_name(const struct shuf__origin *origin, char *text, size_t size)
 {
@@ -94,7 +92,7 @@ void shuf__report_table(const struct shuf__report *report, bool all, FILE *to)
             findings->failed, findings->count, findings->alpha);
 }
 
-/* ---- For programs ------------------------------------------------------------- */
+/* ---- Permutations, for programs ---- */
 
 static json_t *report_origin_json(const struct shuf__origin *origin)
 {
@@ -198,11 +196,7 @@ int shuf__report_finish(struct shuf__report *report, bool all)
     return report->findings.failed > 0 ? SHUF__EXIT_FAILED : EX_OK;
 }
 
-/* ---- Streams ---- */
-
-/* See stream_report.h: the table and the object. */
-
-/* ---- For people ------------------------------------------------------------------ */
+/* ---- Streams, for people ---- */
 
 void shuf__stream_origin_text(const struct shuf__stream_origin *origin, char *text, size_t size)
 {
@@ -234,7 +228,7 @@ void shuf__stream_table(const struct shuf__stream_report *report, FILE *to)
             all->failed, all->count, all->alpha);
 }
 
-/* ---- For programs ---------------------------------------------------------------- */
+/* ---- Streams, for programs ---- */
 
 static json_t *stream_origin_json(const struct shuf__stream_origin *origin)
 {

@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <sysexits.h>
 
+/* ---- Failures ---- */
+
 enum { SHUF__EXIT_FAILED = 1 };
 
 /* Prints the error's line and returns the exit code of its status. With `data` the input is wrong,
@@ -24,6 +26,8 @@ static inline int shuf__quality_fail_error(const struct shuf__error *error, shuf
 {
     return shuf__fail_with(data ? EX_DATAERR : shuf__exit_code(status), "%s", error->text);
 }
+
+/* ---- Permutations ---- */
 
 /* The results for one n of a run. */
 struct shuf__case {
@@ -55,6 +59,8 @@ void shuf__report_finding(json_t *object, const struct shuf__finding *f);
 /* Prints the report as a table or object, and returns the exit code. */
 int shuf__report_finish(struct shuf__report *report, bool all);
 
+/* ---- Streams ---- */
+
 struct shuf__stream_report {
     const struct shuf__stream_origin *origin;
     const struct shuf__stream_law *law;
@@ -70,8 +76,5 @@ void shuf__stream_origin_text(const struct shuf__stream_origin *origin, char *te
 
 /* The expected probability of a cell of the histogram. */
 double shuf__stream_cell_p(const struct shuf__stream_law *law, unsigned cell);
-
-/* Writes an SVG. Returns the exit code. */
-int shuf__stream_draw(const struct shuf__stream_report *report, const char *path);
 
 #endif

@@ -51,9 +51,9 @@ double shuf__quality_progress_seconds(const struct shuf__quality_progress *progr
 
 /* ---- Runs ---- */
 
-/* Threads take blocks of rows. Each thread counts in words of its own, and the words are
- * added at the end. Every second block also has the rows of the next seed. The other blocks also
- * have the rows of a seed with one changed bit. */
+/* Threads take blocks of rows. Each thread counts in words of its own, and the words are added at
+ * the end. Every second block also has the rows of the next seed. The other blocks also have the
+ * rows of a seed with one changed bit. */
 
 enum { BLOCK_VALUES = 1 << 16, BLOCKS = 512, SEED_BITS = 64 };
 

@@ -33,6 +33,8 @@ struct shuf__outcome {
 shuf_status shuf__run(const struct shuf__run_options *options, struct shuf__findings *findings,
                       struct shuf__outcome *outcome, struct shuf__error *error);
 
+/* ---- Progress ---- */
+
 /* A progress line on stderr, five times a second. */
 struct shuf__quality_progress {
     bool enabled;

@@ -265,9 +265,7 @@ const struct shuf__source_type shuf__source_daemon = {
     .close = close_daemon,
 };
 
-/* ---- Sources ---- */
-
-/* This file has the code that all sources share, and the source of generators. */
+/* ---- All sources ---- */
 
 struct shuf__place shuf__place_of(const struct shuf__origin *origin, enum shuf__relation relation,
                                   unsigned bit, uint64_t row)

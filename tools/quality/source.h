@@ -72,6 +72,8 @@ struct shuf__place shuf__place_of(const struct shuf__origin *origin, enum shuf__
 shuf_status shuf__rows_check(uint32_t n, const uint32_t *rows, size_t count, uint64_t first,
                              uint32_t *marks, struct shuf__error *error);
 
+/* ---- Interrupts and input ---- */
+
 /* Makes SIGINT and SIGTERM end the current run; later runs then end immediately. So the process can
  * still print a report of the rows that it has seen. A second signal ends the process. */
 void shuf__catch_interrupts(void);

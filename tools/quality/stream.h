@@ -14,6 +14,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* ---- The laws ---- */
+
+/* Normal or uniform. For coarse types the law is rounded to the type's values. Tests get
+ * standardised values z: a normal value does not change, and a uniform value u becomes (u - 1/2)
+ * sqrt(12). */
+
 /* The number of binary digits of the type's significand, with the hidden digit. */
 int shuf__dtype_digits(shuf_dtype dtype);
 
@@ -103,6 +109,8 @@ void shuf__law_spread(const struct shuf__stream_law *law, const double *z, size_
 
 /* The upper-tail probability of the Anderson-Darling statistic, in the limit of many values. */
 double shuf__law_anderson_darling(double a2);
+
+/* ---- Tests ---- */
 
 enum {
     SHUF__SUPERBLOCK = 1024, /* values: 32 blocks of a Gaussian stream, interleaved in pairs */

@@ -195,8 +195,8 @@ const struct shuf__stream_test shuf__stream_streams = {
 
 /* Tests of 32 values at a time: the values of a block of the Gaussian stream, and 32 consecutive
  * values. For a good stream their Walsh-Hadamard transforms are normal too, and the sums of their
- * squares are chi-squared. A generator that mixes 32 roughly normal numbers by such a
- * blocks_transform has nearly normal single values, but fails here. */
+ * squares are chi-squared. A generator that mixes 32 roughly normal numbers by such a transform has
+ * nearly normal single values, but fails here. */
 
 enum { WAYS = 2, BLOCKS_CELLS = SHUF__CELLS / 4, BLOCKS_LEAST = 1000 };
 
@@ -381,9 +381,9 @@ const struct shuf__stream_test shuf__stream_squares = {
 /* ---- Signs ---- */
 
 /* Walsh-Hadamard transforms of 4 and 8 values of a block, with all choices of signs. A faulty
- * generator may mix values by such a signs_transform and then give them signs. One choice of signs
- * then undoes a part of the mixing. For a good generator each choice gives normal numbers. Two
- * choices that differ by a row of the matrix give the same sums, so only one of them is tested.
+ * generator may mix values by such a transform and then give them signs. One choice of signs then
+ * undoes a part of the mixing. For a good generator each choice gives normal numbers. Two choices
+ * that differ by a row of the matrix give the same sums, so only one of them is tested.
  *
  * A second test transforms the squares of the values, minus 1, in the same way. It also judges
  * products of fourth powers. */

@@ -17,9 +17,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- Table and Box-Muller ---- */
-
-/* The streams of shufd, computed by the inline C. */
+/* ---- The streams of shufd, computed by the inline C ---- */
 
 static double gauss_value_of(const shuf_gauss *g, const shuf_gauss_block *block, unsigned position,
                              shuf_dtype dtype)
@@ -206,8 +204,7 @@ const struct shuf__stream_generator shuf__stream_broken_gauss = {
 
 /* ---- Streams for comparison ---- */
 
-/* Streams for comparison with those of shufd: a good one by another method, and some with faults
- * that the tests must find. */
+/* A good one by another method, and some with faults that the tests must find. */
 
 /* Words of a superblock, one after the other. */
 struct words {

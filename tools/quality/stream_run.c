@@ -14,8 +14,6 @@
 
 /* ---- The tests ---- */
 
-/* The table of the tests on streams. */
-
 const struct shuf__stream_test *const shuf__stream_tests[] = {
     &shuf__stream_moments,
     &shuf__stream_bins,
@@ -51,10 +49,6 @@ bool shuf__stream_applies(const struct shuf__stream_test *test, const struct shu
 }
 
 /* ---- Runs ---- */
-
-/* Runs the tests on a stream, as run.c does on permutations. Threads take chunks in order. Each
- * thread counts in words of its own. Of four chunks, one is also compared with the same chunk of
- * the next stream, and another one with the same chunk of the next seed. */
 
 /* Sums are integers, in units of 2^-32. The rounding is much smaller than the random variation of
  * the sums. */

@@ -14,14 +14,14 @@
 
 /* Moments, and means of orthogonal polynomials: Hermite's, or Legendre's for the uniform law. The
  * mean of a high power is nearly normal only for very many values, because of rare large values. So
- * the code sums powers of the values below several moments_limits. A moment uses the highest limit
- * with which its law is nearly normal. The test `tails` covers the values beyond this limit. */
+ * the code sums powers of the values below several limits. A moment uses the highest limit with
+ * which its law is nearly normal. The test `tails` covers the values beyond this limit. */
 
 enum { POWERS = 16, SHELLS = 9, LANES = 8 };
 
 static const double moments_limits[SHELLS] = {2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6, 8};
 
-/* sum[(POWERS + 1) * shell + power] is a sum over the values between two moments_limits, a shell.
+/* sum[(POWERS + 1) * shell + power] is a sum over the values between two limits, a shell.
  */
 static void add_outer(double z, double *sum)
 {
@@ -295,7 +295,7 @@ const struct shuf__stream_test shuf__stream_anderson_darling = {
 
 /* ---- Tails ---- */
 
-/* Tests of the tails on both sides: the number of values beyond several tails_limits, and the
+/* Tests of the tails on both sides: the number of values beyond several limits, and the
  * distribution of the values beyond the first limit. */
 
 enum { LIMITS = 5, PARTS = 64, SIDE = LIMITS + PARTS };

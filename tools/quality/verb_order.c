@@ -18,8 +18,6 @@
 
 /* ---- Running the tests ---- */
 
-/* See order.h: the families, the source of pieces, sums by all threads, and findings. */
-
 const struct shuf__order_family shuf__order_families[] = {
     {"windowed", "windowed orders", shuf__order_judge_windowed},
     {"mixture", "mixtures", shuf__order_judge_mixture},
@@ -195,8 +193,6 @@ void shuf__order_find_exact(const struct shuf__order_run *run, uint32_t n, doubl
 }
 
 /* ---- The verb ---- */
-
-/* `shuf-quality order`: windowed orders, mixtures and weighted draws. */
 
 enum { KEY_FAULT = 0x100, KEY_SEED, KEY_EFFORT, KEY_ALL };
 
