@@ -215,14 +215,14 @@ static _Noreturn void share_work(const struct daemon *daemon, shuf_transport tra
     _exit(0);
 }
 
+/* ---- All worker processes ---- */
+
 enum { PROCESSES = 64 }; /* limit of --processes */
 
 struct settings {
     const char *backend, *transports;
     uint64_t n, processes, rounds;
 };
-
-/* ---- The worker processes ---- */
 
 struct party {
     struct report *report;
