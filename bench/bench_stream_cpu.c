@@ -267,7 +267,6 @@ PLAIN_ROW(box_muller_f64, double)
 PLAIN_ROW(box_muller_f32, float)
 PLAIN_ROW(polar_f64, double)
 
-/* The loops of peers/normals.h. */
 static void plain_rows(struct report *report, uint64_t n, unsigned samples)
 {
     double *memory = malloc(n * sizeof *memory);

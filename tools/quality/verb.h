@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The verbs of shuf-quality. Each is one file, and one row in main.c.
+ * The verbs of shuf-quality. Each is a function in verb_NAME.c, and one row in main.c.
  */
 #ifndef SHUF__QUALITY_VERB_H
 #define SHUF__QUALITY_VERB_H
