@@ -243,7 +243,7 @@ class PeerMemory:
 
 # ---- The memory of the daemon --------------------------------------------------------------------
 # Mapping takes longer the larger the block is, and the more ranks map at the same time: four ranks with plans of 2 GiB save
-# 0.9 ms (bench/results/2026-11-26-h200-shuffle). The daemon cannot free a block that is mapped. So blocks stay mapped only
+# 0.9 ms (bench/results/2026-11-26-h200-shuffle.txt). The daemon cannot free a block that is mapped. So blocks stay mapped only
 # if the daemon uses them again, and are unmapped KEPT_S after the last call.
 
 _BLOCKS = 2  # that the daemon uses in turn
