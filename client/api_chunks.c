@@ -6,26 +6,15 @@
 #include "arguments.h"
 #include "dtype.h"
 #include "host/chunks.h"
-#include "interrupt.h"
-#include "look_up_arguments.h"
 #include "team.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct shuf_chunks {
     struct shuf__chunks plan;
 };
-
-static struct shuf__computation asking(pthread_t *self)
-{
-    *self = pthread_self();
-    return (struct shuf__computation){
-        .cancelled = shuf__has_interrupt() ? shuf__is_caller_interrupted : NULL,
-        .cancel_context = self};
-}
 
 /* ---- The plan ---- */
 
@@ -34,7 +23,7 @@ shuf_status shuf_chunks_make(const shuf_chunks_request *request, shuf_chunks **c
     struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(request), SHUF__POINTER(chunks));
     const struct shuf__simd_ops *simd;
     pthread_t self;
-    const struct shuf__computation caller = asking(&self);
+    const struct shuf__computation caller = shuf__computation_of_caller(&self);
     if (error->status)
         return error->status;
     *chunks = NULL;
@@ -109,7 +98,7 @@ shuf_status shuf_chunks_fill(const shuf_chunks *chunks, uint64_t first, size_t c
     struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(chunks), SHUF__POINTER(out));
     const struct shuf__chunks_range range = {first, count, stride};
     pthread_t self;
-    const struct shuf__computation caller = asking(&self);
+    const struct shuf__computation caller = shuf__computation_of_caller(&self);
     int team;
     if (error->status || check_range(chunks, &range, error) || check_dtype(chunks, dtype, error) ||
         shuf__team(threads, &team, error))
@@ -125,7 +114,7 @@ shuf_status shuf_chunks_needed(const shuf_chunks *chunks, uint64_t first, size_t
         SHUF__BEGIN_LOCAL(SHUF__POINTER(chunks), SHUF__POINTER(numbers), SHUF__POINTER(found));
     const struct shuf__chunks_range range = {first, count, stride};
     pthread_t self;
-    const struct shuf__computation caller = asking(&self);
+    const struct shuf__computation caller = shuf__computation_of_caller(&self);
     if (error->status || check_range(chunks, &range, error))
         return error->status;
     return shuf__chunks_needed(&chunks->plan, &caller, &range, numbers, found, error);
@@ -153,7 +142,7 @@ shuf_status shuf_chunks_index(const shuf_chunks *chunks, shuf_direction directio
     struct shuf__error *error =
         SHUF__BEGIN_LOCAL(SHUF__POINTER(chunks), {"at", count && !at}, {"out", count && !out});
     pthread_t self;
-    const struct shuf__computation caller = asking(&self);
+    const struct shuf__computation caller = shuf__computation_of_caller(&self);
     int team;
     if (error->status || shuf__check_places(at, out, count, sizeof *at, error) ||
         check_places(chunks, direction, at, count, error) || shuf__team(threads, &team, error))

@@ -2,12 +2,11 @@
  *
  * The public calls that make, configure and free a handle.
  */
+#include "api_lease.h"
 #include "arguments.h"
 #include "call.h"
 #include "discover.h"
 #include "handle.h"
-#include "held_lease.h"
-#include "release_message.h"
 #include "socket.h"
 
 #include <stdlib.h>

@@ -5,7 +5,6 @@
  */
 #include "arguments.h"
 #include "call.h"
-#include "look_up_arguments.h"
 #include "parse.h"
 #include "request_message.h"
 

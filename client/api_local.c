@@ -11,14 +11,11 @@
 #include "host/look_up.h"
 #include "host/shuffle.h"
 #include "interrupt.h"
-#include "look_up_arguments.h"
-#include "overlap.h"
-#include "part.h"
 #include "request_message.h"
+#include "slice.h"
 #include "team.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 
 /* ---- Requests ---- */
 
@@ -86,15 +83,6 @@ static shuf_status check_alignment(const void *out, unsigned width, struct shuf_
                : shuf__fail(error, SHUF_INVALID, "out %p: expected a multiple of %u", out, width);
 }
 
-/* What a computation asks while it runs. `self` is the calling thread. */
-static struct shuf__computation computation_of(const struct shuf__request *request, pthread_t *self)
-{
-    return (struct shuf__computation){
-        .request = *request,
-        .cancelled = shuf__has_interrupt() ? shuf__is_caller_interrupted : NULL,
-        .cancel_context = self};
-}
-
 /* A shuffle is faster with a workspace, and a plan needs one. */
 static shuf_status take_workspace(const struct shuf__request *request, int team,
                                   struct shuf__block *workspace, struct shuf__error *error)
@@ -113,14 +101,15 @@ static shuf_status compute(const struct shuf__request *request, const struct shu
                            bool has_workspace, unsigned threads, void *out,
                            struct shuf__error *error)
 {
-    pthread_t self = pthread_self();
-    struct shuf__computation computation = computation_of(request, &self);
+    pthread_t self;
+    struct shuf__computation computation = shuf__computation_of_caller(&self);
     struct shuf__block workspace = {0};
     const struct shuf__simd_ops *simd;
     int team;
     if (shuf__simd_choose(NULL, &simd, error) || shuf__team(threads, &team, error) ||
         (has_workspace && take_workspace(request, team, &workspace, error)))
         return error->status;
+    computation.request = *request;
     computation.input = in;
     computation.workspace = workspace.memory ? &workspace : NULL;
     if (!shuf__cpu_compute(simd, team, &computation, out))
@@ -167,8 +156,8 @@ shuf_status shuf_host_index(const shuf_permutation *permutation, shuf_direction 
                             unsigned threads, const uint64_t *at, size_t count, uint64_t *out)
 {
     struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(permutation));
-    pthread_t self = pthread_self();
-    struct shuf__computation computation = computation_of(&(struct shuf__request){0}, &self);
+    pthread_t self;
+    struct shuf__computation computation = shuf__computation_of_caller(&self);
     const struct shuf__simd_ops *simd;
     int team;
     if (error->status ||
@@ -190,7 +179,6 @@ static shuf_status add_up(unsigned threads, const char *values, unsigned width, 
                           uint64_t index, uint64_t *fingerprint, struct shuf__error *error)
 {
     enum { PART = 1 << 24 };
-    pthread_t self = pthread_self();
     const struct shuf__simd_ops *simd;
     int team;
     if (shuf__simd_choose(NULL, &simd, error) || shuf__team(threads, &team, error))
@@ -200,7 +188,7 @@ static shuf_status add_up(unsigned threads, const char *values, unsigned width, 
         part = count - first < PART ? count - first : PART;
         *fingerprint +=
             shuf__host_fingerprint(simd, team, values + first * width, width, part, index + first);
-        if (shuf__has_interrupt() && shuf__is_caller_interrupted(&self))
+        if (shuf__is_interrupted(0))
             return shuf__fail_cancelled(error);
     }
     return SHUF_OK;
@@ -233,17 +221,14 @@ static shuf_status check_part(const struct shuf__request_message *whole, uint64_
 }
 
 /* One computation has whole rows, or values of one row. */
-static shuf_status compute_part(const shuf_request *request,
-                                const struct shuf__request_message *whole, uint64_t first,
+static shuf_status compute_part(const struct shuf__request_message *whole, uint64_t first,
                                 uint64_t count, unsigned threads, char *out,
                                 struct shuf__error *error)
 {
-    struct shuf__request_message m;
-    struct shuf__part part;
-    for (uint64_t done = 0; done < count; done += part.values) {
-        shuf__part_make(&part, request, &whole->request, first + done, count - done);
-        if (shuf__request_message_make(&m, &part.request, error) ||
-            compute(&m.request, NULL, true, threads, out + done * whole->shape.width, error))
+    for (uint64_t done = 0, values; done < count; done += values) {
+        struct shuf__request part = whole->request;
+        values = shuf__request_take(&part, first + done, count - done);
+        if (compute(&part, NULL, true, threads, out + done * whole->shape.width, error))
             return error->status;
     }
     return SHUF_OK;
@@ -259,7 +244,7 @@ shuf_status shuf_host_part(const shuf_request *request, uint64_t first, uint64_t
         return error->status;
     const unsigned width = shuf__dtype_bytes(whole.request.dtype);
     if (check_alignment(out, width, error) ||
-        compute_part(request, &whole, first, count, threads, out, error))
+        compute_part(&whole, first, count, threads, out, error))
         return error->status;
     return fingerprint ? add_up(threads, out, width, count, first, fingerprint, error) : SHUF_OK;
 }

@@ -10,7 +10,6 @@
 #include "team.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 struct shuf_mixture {
@@ -120,10 +119,8 @@ shuf_status shuf_mixture_fill(shuf_mixture *mixture, uint64_t first, size_t coun
                               unsigned threads, const shuf_mixed *out)
 {
     struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(mixture), SHUF__POINTER(out));
-    pthread_t self = pthread_self();
-    const struct shuf__computation caller = {
-        .cancelled = shuf__has_interrupt() ? shuf__is_caller_interrupted : NULL,
-        .cancel_context = &self};
+    pthread_t self;
+    const struct shuf__computation caller = shuf__computation_of_caller(&self);
     int team;
     if (error->status || check_range(mixture, first, count, stride, error) ||
         shuf__team(threads, &team, error))

@@ -1,27 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public calls that shuffle records of the caller's memory, through a buffer.
+ * The public calls that shuffle records of the caller's memory: in the daemon, through a buffer, or
+ * in this process.
  */
+#include "api_lease.h"
 #include "arguments.h"
 #include "call.h"
-#include "check_names.h"
-#include "fetch.h"
 #include "handle.h"
-#include "held_lease.h"
-#include "overlap.h"
 #include "request.h"
-#include "shuffle_local.h"
+#include "request_message.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
-
-/* The request for the shuffle of a lease. */
-static shuf_request shuffle_of(const shuf_records *records, const shuf_lease *input)
-{
-    shuf_request request = {.kind = SHUF_RECORDS, .records = *records};
-    request.records.input = input;
-    return request;
-}
+#include <stdlib.h>
+#include <string.h>
 
 /* The arguments of shuf_shuffle(). */
 struct shuffle_call {
@@ -31,6 +23,16 @@ struct shuffle_call {
     uint64_t bytes;
     shuf_result *result;
 };
+
+/* ---- In the daemon ---- */
+
+/* The request for the shuffle of a lease. */
+static shuf_request shuffle_of(const shuf_records *records, const shuf_lease *input)
+{
+    shuf_request request = {.kind = SHUF_RECORDS, .records = *records};
+    request.records.input = input;
+    return request;
+}
 
 static shuf_status read_by_mapping(shuf *handle, const struct shuffle_call *c,
                                    const shuf_lease *input)
@@ -49,7 +51,7 @@ static shuf_status read_by_mapping(shuf *handle, const struct shuffle_call *c,
 static shuf_status read_by_copy(shuf *handle, const struct shuffle_call *c, const shuf_lease *input)
 {
     const shuf_request request = shuffle_of(c->records, input);
-    return shuf__fetch(handle, &request, c->out, c->bytes, c->result);
+    return shuf_copy(handle, &request, c->out, c->bytes, c->result);
 }
 
 /* Sends and receives the records by mapped memory or, with `mapped` false, over the socket. */
@@ -76,11 +78,263 @@ static shuf_status shuffle_with_retry(shuf *handle, const struct shuffle_call *c
         shuf_status status = shuffle_once(handle, c, mapped);
         if (status != SHUF_NO_DAEMON)
             return status;
-        if (handle->reconnect_ms == 0 || shuf__call_gave_up(handle))
+        if (handle->reconnect_ms == 0 || handle->gave_up)
             return handle->lost_daemon ? shuf__call_fail_lost(handle) : status;
     }
     return shuf__call_fail_losses(handle);
 }
+
+/* Bytes. Up to this size, the call does not first ask for the daemon's memory limit. */
+enum { SMALL = 64 << 20 };
+
+/* The daemon needs memory for the input and the output. */
+static shuf_status check_room(shuf *handle, uint64_t bytes)
+{
+    shuf_daemon daemon;
+    if (bytes <= SMALL)
+        return SHUF_OK;
+    if (shuf_daemon_status(handle, &daemon))
+        return handle->error.status;
+    return bytes <= daemon.host_limit / 2 ? SHUF_OK : SHUF_NO_MEMORY;
+}
+
+/* Tries mapped memory first, then the socket. After SHUF_IO (the descriptor cannot be received or
+ * mapped) and SHUF_DENIED (the daemon lends no host memory), the socket still works. */
+static shuf_status shuffle_by_daemon(shuf *handle, const struct shuffle_call *c)
+{
+    shuf_status status = check_room(handle, c->bytes);
+    if (status != SHUF_OK)
+        return status;
+    status = shuffle_with_retry(handle, c, true);
+    return status == SHUF_IO || status == SHUF_DENIED ? shuffle_with_retry(handle, c, false)
+                                                      : status;
+}
+
+/* ---- In this process ---- */
+
+/* The daemon computes only the permutation, and needs no memory for the records. The values of the
+ * permutation arrive in chunks of any size. A list collects them before records move. */
+
+enum {
+    LIST = 16384,        /* values */
+    CHUNK = 1 << 20,     /* bytes of records for a sink; a larger record is a chunk of its own */
+    AHEAD = 16,          /* records */
+    AHEAD_BYTES = 4 * 64 /* of a record; the processor prefetches the rest itself */
+};
+
+struct local_shuffle {
+    shuf *handle;
+    const shuf_records *records;
+    const char *in;
+    char *out;      /* all records or, with a sink, a chunk */
+    shuf_sink sink; /* or NULL */
+    void *context;
+    uint64_t done;   /* records */
+    uint64_t beyond; /* a received value that is not below n, or 0 */
+    unsigned width;  /* bytes of a value */
+    size_t held;     /* bytes of the list */
+    uint64_t list[LIST];
+};
+
+static inline __attribute__((always_inline)) uint64_t value_at(const struct local_shuffle *s,
+                                                               size_t i)
+{
+    return s->width == sizeof(uint32_t) ? ((const uint32_t *)(const void *)s->list)[i] : s->list[i];
+}
+
+static inline __attribute__((always_inline)) void expect(const char *record, uint64_t bytes)
+{
+    for (uint64_t i = 0; i < bytes && i < AHEAD_BYTES; i += 64)
+        __builtin_prefetch(record + i);
+}
+
+/* Inlined with a constant `record` for the usual sizes, which makes the copies fast. */
+static inline __attribute__((always_inline)) void
+gather(const struct local_shuffle *s, size_t first, size_t count, char *out, uint64_t record)
+{
+    for (size_t i = first; i < first + count; i++) {
+        if (i + AHEAD < first + count)
+            expect(s->in + value_at(s, i + AHEAD) * record, record);
+        memcpy(out + (i - first) * record, s->in + value_at(s, i) * record, record);
+    }
+}
+
+static inline __attribute__((always_inline)) void scatter(const struct local_shuffle *s,
+                                                          size_t count, uint64_t record)
+{
+    const char *from = s->in + s->done * record;
+    for (size_t i = 0; i < count; i++)
+        memcpy(s->out + value_at(s, i) * record, from + i * record, record);
+}
+
+static inline __attribute__((always_inline)) void move(const struct local_shuffle *s, size_t first,
+                                                       size_t count, char *out, uint64_t record)
+{
+    if (s->records->inverse)
+        scatter(s, count, record);
+    else
+        gather(s, first, count, out, record);
+}
+
+static void move_records(const struct local_shuffle *s, size_t first, size_t count, char *out)
+{
+    switch (s->records->record) {
+    case 1:
+        move(s, first, count, out, 1);
+        return;
+    case 4:
+        move(s, first, count, out, 4);
+        return;
+    case 8:
+        move(s, first, count, out, 8);
+        return;
+    default:
+        move(s, first, count, out, s->records->record);
+    }
+}
+
+static bool feed(const struct local_shuffle *s, size_t count)
+{
+    const uint64_t record = s->records->record;
+    const size_t most = record < CHUNK ? CHUNK / record : 1;
+    for (size_t first = 0; first < count; first += most) {
+        const size_t some = count - first < most ? count - first : most;
+        move_records(s, first, some, s->out);
+        const struct shuf__error before = shuf__handle_begin_callback(s->handle);
+        const bool continues = s->sink(s->context, s->out, some * record);
+        shuf__handle_end_callback(s->handle, &before);
+        if (!continues)
+            return false;
+    }
+    return true;
+}
+
+/* Checks the values: a broken daemon must not make this process write outside its memory. */
+static bool check_list(struct local_shuffle *s, size_t count)
+{
+    uint64_t largest = 0;
+    for (size_t i = 0; i < count; i++)
+        largest = value_at(s, i) > largest ? value_at(s, i) : largest;
+    s->beyond = largest < s->records->n ? 0 : largest;
+    return s->beyond == 0;
+}
+
+static bool move_list(struct local_shuffle *s)
+{
+    const size_t count = s->held / s->width;
+    bool continues = true;
+    if (!check_list(s, count))
+        return false;
+    if (s->sink)
+        continues = feed(s, count);
+    else
+        move_records(s, 0, count, s->out + s->done * s->records->record);
+    s->done += count;
+    s->held = 0;
+    return continues;
+}
+
+static bool take_values(void *context, const void *bytes, size_t size)
+{
+    struct local_shuffle *s = context;
+    const char *from = bytes;
+    while (size > 0) {
+        const size_t room = LIST * s->width - s->held, some = size < room ? size : room;
+        memcpy((char *)s->list + s->held, from, some);
+        s->held += some;
+        from += some;
+        size -= some;
+        if (s->held == LIST * s->width && !move_list(s))
+            return false;
+    }
+    return true;
+}
+
+static shuf_status fail_stopped(shuf *handle, const struct local_shuffle *s)
+{
+    if (s->beyond)
+        return shuf__fail(&handle->error, SHUF_PROTOCOL,
+                          "reply value %" PRIu64 ": expected less than n = %" PRIu64, s->beyond,
+                          s->records->n);
+    return shuf__fail(&handle->error, SHUF_CANCELLED,
+                      "stopped by its sink after at most %" PRIu64 " of %" PRIu64 " record%s",
+                      s->done, s->records->n, shuf__plural(s->records->n));
+}
+
+static void set_result(const shuf_records *records, shuf_result *result)
+{
+    result->shape = (shuf_shape){.rows = 1, .count = records->n, .bytes = records->n};
+    result->shape.width = (__typeof__(result->shape.width))records->record;
+    result->shape.bytes *= records->record;
+    result->n_first = result->n_last = 0;
+    memset(result->first, 0, sizeof result->first);
+    memset(result->last, 0, sizeof result->last);
+}
+
+static shuf_status run(shuf *handle, struct local_shuffle *s, shuf_result *result)
+{
+    const shuf_records *records = s->records;
+    const bool narrow = records->n <= UINT64_C(1) << 32;
+    const shuf_request order = {.permutation = {.algorithm = records->algorithm,
+                                                .n = records->n,
+                                                .seed = records->seed,
+                                                .key = records->key,
+                                                .epoch = records->epoch,
+                                                .dtype = narrow ? SHUF_U32 : SHUF_U64}};
+    s->width = narrow ? sizeof(uint32_t) : sizeof(uint64_t);
+    shuf_status status = shuf_each(handle, &order, take_values, s, result);
+    if (s->beyond || (status == SHUF_OK && !move_list(s)))
+        status = fail_stopped(handle, s);
+    if (status == SHUF_OK)
+        set_result(records, result);
+    return status;
+}
+
+static struct local_shuffle *make(shuf *handle, const shuf_records *records, const void *in)
+{
+    struct local_shuffle *s = calloc(1, sizeof *s);
+    if (!s) {
+        shuf__fail(&handle->error, SHUF_NO_MEMORY, "shuffle: out of memory");
+        return NULL;
+    }
+    s->handle = handle;
+    s->records = records;
+    s->in = in;
+    return s;
+}
+
+/* Moves all records from `in` to `out`. *result as of a shuffle by the daemon. */
+static shuf_status shuffle_local(shuf *handle, const shuf_records *records, const void *in,
+                                 void *out, shuf_result *result)
+{
+    struct local_shuffle *s = make(handle, records, in);
+    if (!s)
+        return SHUF_NO_MEMORY;
+    s->out = out;
+    shuf_status status = run(handle, s, result);
+    free(s);
+    return status;
+}
+
+/* The same, but passes the records to `sink` in order. Not with records->inverse. */
+static shuf_status shuffle_local_each(shuf *handle, const shuf_records *records, const void *in,
+                                      shuf_sink sink, void *context, shuf_result *result)
+{
+    struct local_shuffle *s = make(handle, records, in);
+    if (!s)
+        return SHUF_NO_MEMORY;
+    s->sink = sink;
+    s->context = context;
+    s->out = malloc(records->record > CHUNK ? records->record : CHUNK);
+    shuf_status status = s->out
+                             ? run(handle, s, result)
+                             : shuf__fail(&handle->error, SHUF_NO_MEMORY, "shuffle: out of memory");
+    free(s->out);
+    free(s);
+    return status;
+}
+
+/* ---- The calls ---- */
 
 static shuf_status refuse_bytes(const struct shuffle_call *c, size_t bytes,
                                 struct shuf__error *error)
@@ -135,32 +389,6 @@ static shuf_status compute_bytes(struct shuffle_call *c, struct shuf__error *err
     return SHUF_OK;
 }
 
-/* Bytes. Up to this size, the call does not first ask for the daemon's memory limit. */
-enum { SMALL = 64 << 20 };
-
-/* The daemon needs memory for the input and the output. */
-static shuf_status check_room(shuf *handle, uint64_t bytes)
-{
-    shuf_daemon daemon;
-    if (bytes <= SMALL)
-        return SHUF_OK;
-    if (shuf_daemon_status(handle, &daemon))
-        return handle->error.status;
-    return bytes <= daemon.host_limit / 2 ? SHUF_OK : SHUF_NO_MEMORY;
-}
-
-/* Tries mapped memory first, then the socket. After SHUF_IO (the descriptor cannot be received or
- * mapped) and SHUF_DENIED (the daemon lends no host memory), the socket still works. */
-static shuf_status shuffle_by_daemon(shuf *handle, const struct shuffle_call *c)
-{
-    shuf_status status = check_room(handle, c->bytes);
-    if (status != SHUF_OK)
-        return status;
-    status = shuffle_with_retry(handle, c, true);
-    return status == SHUF_IO || status == SHUF_DENIED ? shuffle_with_retry(handle, c, false)
-                                                      : status;
-}
-
 shuf_status shuf_shuffle(shuf *handle, const shuf_records *records, const void *in, void *out,
                          size_t bytes, shuf_result *result)
 {
@@ -174,7 +402,7 @@ shuf_status shuf_shuffle(shuf *handle, const shuf_records *records, const void *
         return handle->error.status;
     shuf_status status = shuffle_by_daemon(handle, &c);
     return status == SHUF_NO_MEMORY || status == SHUF_BUSY
-               ? shuf__shuffle_local(handle, records, in, out, c.result)
+               ? shuffle_local(handle, records, in, out, c.result)
                : status;
 }
 
@@ -190,5 +418,5 @@ shuf_status shuf_shuffle_each(shuf *handle, const shuf_records *records, const v
         return handle->error.status;
     if (bytes < c.bytes || !in || !sink || records->inverse)
         return refuse_each(&c, bytes, &handle->error);
-    return shuf__shuffle_local_each(handle, records, in, sink, context, c.result);
+    return shuffle_local_each(handle, records, in, sink, context, c.result);
 }

@@ -6,11 +6,9 @@
 #include "cuda_library.h"
 #include "dtype.h"
 #include "host/weights.h"
-#include "interrupt.h"
 #include "team.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 #define END (UINT64_C(1) << 62) /* of the numbers of draws */
@@ -18,14 +16,6 @@
 struct shuf_weights {
     struct shuf__weight_table table;
 };
-
-static struct shuf__computation asking(pthread_t *self)
-{
-    *self = pthread_self();
-    return (struct shuf__computation){
-        .cancelled = shuf__has_interrupt() ? shuf__is_caller_interrupted : NULL,
-        .cancel_context = self};
-}
 
 /* ---- The table ---- */
 
@@ -47,7 +37,7 @@ shuf_status shuf_weights_make(const void *values, shuf_dtype type, uint64_t coun
     struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(values), SHUF__POINTER(weights));
     const struct shuf__weight_array array = {values, type, count};
     pthread_t self;
-    const struct shuf__computation caller = asking(&self);
+    const struct shuf__computation caller = shuf__computation_of_caller(&self);
     if (error->status)
         return error->status;
     *weights = NULL;
@@ -92,7 +82,7 @@ shuf_status shuf_weights_draw(const shuf_weights *weights, uint64_t seed, uint64
 {
     struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(weights), SHUF__POINTER(out));
     pthread_t self;
-    const struct shuf__computation caller = asking(&self);
+    const struct shuf__computation caller = shuf__computation_of_caller(&self);
     int team;
     if (error->status || check_range(first, count, stride, error) ||
         shuf__team(threads, &team, error))
@@ -109,7 +99,7 @@ shuf_status shuf_weights_sample(const void *values, shuf_dtype type, uint64_t co
     struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(values), SHUF__POINTER(out));
     const struct shuf__weight_array array = {values, type, count};
     pthread_t self;
-    const struct shuf__computation caller = asking(&self);
+    const struct shuf__computation caller = shuf__computation_of_caller(&self);
     if (error->status || check_array(&array, error))
         return error->status;
     return shuf__weighted_sample(&array, seed, epoch, &caller, sample, out, error);

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
  * The beginning and the end of a public call. It checks the pointers, and that no other thread uses
- * the handle.
+ * the handle. The checks of arrays and look-ups are the same for a daemon and for this process.
  */
 #ifndef SHUF__ARGUMENTS_H
 #define SHUF__ARGUMENTS_H
 
 #include "error.h"
+#include "request.h"
 #include "shuf.h"
+#include "shuf_request.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct shuf__argument {
     const char *name;
@@ -49,5 +52,27 @@ struct shuf__error *shuf__begin_local(const struct shuf__argument *arguments);
 /* The place for the message of a call: the handle. Without a handle, or if another thread used the
  * handle at this thread's last call, it is a variable of this thread. */
 struct shuf__error *shuf__error_of(shuf *handle);
+
+/* Whether two arrays of a caller overlap. Both have `bytes` bytes. */
+static inline bool shuf__overlap(const void *a, const void *b, uint64_t bytes)
+{
+    const uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+    return x < y ? y - x < bytes : x - y < bytes;
+}
+
+/* ---- Look-ups ---- */
+
+/* Makes a LOOK_UP. Fails with SHUF_INVALID. */
+shuf_status shuf__look_up_request(const shuf_permutation *permutation, shuf_direction direction,
+                                  struct shuf__request *request, struct shuf__error *error);
+
+/* The same, and checks the arrays and each at[i]. */
+shuf_status shuf__look_up_arguments(const shuf_permutation *permutation, shuf_direction direction,
+                                    const uint64_t *at, size_t count, const uint64_t *out,
+                                    struct shuf__request *request, struct shuf__error *error);
+
+/* Checks that `at` and `out`, of `count` numbers of `width` bytes each, are one array or apart. */
+shuf_status shuf__check_places(const void *at, const void *out, size_t count, unsigned width,
+                               struct shuf__error *error);
 
 #endif

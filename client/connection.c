@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * See connection.h. Sockets stay in blocking mode; wait_limit.h limits their waits.
+ * See connection.h. The socket is in blocking mode, and its own timeout limits a wait, so a long
+ * transfer needs no poll(). If the program has an interrupt function, one system call waits for at
+ * most ASK_MS. So the function is asked again after a signal that came just before the system call,
+ * or that another thread handled.
  */
 #include "connection.h"
 
 #include "client_socket.h"
-#include "denied.h"
 #include "interrupt.h"
 
 #include <assert.h>
@@ -15,15 +17,41 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #define NS_PER_MS UINT64_C(1000000)
+
+enum { ASK_MS = 100 };
+
+/* ---- Cancellation ---- */
+
+void shuf__cancel(struct shuf__cancel *cancel)
+{
+    cancel->is_cancelled = true;
+    pthread_mutex_lock(&cancel->mutex);
+    if (cancel->fd >= 0)
+        shutdown(cancel->fd, SHUT_RDWR);
+    pthread_mutex_unlock(&cancel->mutex);
+}
+
+static void set_cancel_socket(struct shuf__cancel *cancel, int fd)
+{
+    pthread_mutex_lock(&cancel->mutex);
+    cancel->fd = fd;
+    if (fd >= 0 && cancel->is_cancelled) /* since the call has looked, without a socket then */
+        shutdown(fd, SHUT_RDWR);
+    pthread_mutex_unlock(&cancel->mutex);
+}
+
+/* ---- The end of a connection ---- */
 
 /* Keeps the cause of the end for a later message about a lost lease. A connection whose handshake
  * failed has no leases, so its end does not replace the cause of the connection before. */
 static void close_socket(struct shuf__connection *connection)
 {
-    shuf__cancel_set_socket(&connection->cancel, -1);
+    set_cancel_socket(&connection->cancel, -1);
     close(connection->fd);
     connection->fd = -1;
     shuf__receiver_close(&connection->receiver);
@@ -89,6 +117,72 @@ static shuf_status close_with_error(struct shuf__connection *connection, struct 
     return error->status;
 }
 
+shuf_status shuf__connection_end_if_interrupted(struct shuf__connection *connection,
+                                                struct shuf__error *error)
+{
+    if (!shuf__is_interrupted(0))
+        return SHUF_OK;
+    shuf__connection_close(connection, SHUF__CLOSED_BY_SIGNAL);
+    return shuf__fail_interrupted(connection->address.sun_path, error);
+}
+
+/* ---- Waits ---- */
+
+uint64_t shuf__now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 * NS_PER_MS + (uint64_t)now.tv_nsec;
+}
+
+static struct timeval to_timeval(uint64_t ns)
+{
+    uint64_t us = ns == 0 ? 0 : ns / 1000 + 1; /* 0 disables the timeout */
+    return (struct timeval){.tv_sec = (time_t)(us / 1000000),
+                            .tv_usec = (suseconds_t)(us % 1000000)};
+}
+
+/* 0: no limit. */
+static uint64_t longest_ns(uint64_t now, uint64_t end)
+{
+    const uint64_t left = end == 0 ? 0 : end - now, most = ASK_MS * NS_PER_MS;
+    if (!shuf__has_interrupt())
+        return left;
+    return left == 0 || left > most ? most : left;
+}
+
+/* Limits the next system call with `option`, SO_RCVTIMEO or SO_SNDTIMEO. `end`: of the whole wait;
+ * 0: no limit. Returns -1 with errno, which is EAGAIN if the end has come. */
+static int limit_wait(struct shuf__connection *connection, int option, uint64_t end)
+{
+    struct shuf__wait_limits *limits = &connection->limits;
+    const uint64_t now = end == 0 ? 0 : shuf__now_ns();
+    uint64_t *set = option == SO_RCVTIMEO ? &limits->receive_ns : &limits->send_ns;
+    if (end != 0 && now >= end) {
+        errno = EAGAIN;
+        return -1;
+    }
+    const uint64_t ns = longest_ns(now, end);
+    const struct timeval value = to_timeval(ns);
+    if (ns == *set)
+        return 0;
+    *set = ns;
+    return setsockopt(connection->fd, SOL_SOCKET, option, &value, sizeof value);
+}
+
+/* Call it after a failure with errno. True: repeat the system call, because the wait is not over.
+ * False: errno has the reason; EINTR if the interrupt function ends the call. */
+static bool may_wait_on(uint64_t end)
+{
+    const bool by_signal = errno == EINTR;
+    if (!by_signal && (errno != EAGAIN || (end != 0 && shuf__now_ns() >= end)))
+        return false;
+    if (!shuf__is_interrupted(by_signal ? EINTR : 0))
+        return true;
+    errno = EINTR;
+    return false;
+}
+
 /* The time at which a wait that begins now has to end; 0: no limit. */
 static uint64_t end_of_wait(const struct shuf__connection *connection)
 {
@@ -97,10 +191,7 @@ static uint64_t end_of_wait(const struct shuf__connection *connection)
     return connection->timeout_ns ? shuf__now_ns() + connection->timeout_ns : 0;
 }
 
-static int limit_wait(struct shuf__connection *connection, int option, uint64_t end)
-{
-    return shuf__limit_wait(&connection->limits, connection->fd, option, end);
-}
+/* ---- Receiving ---- */
 
 /* Waits for at least one byte. Reads to `out` or, if that is NULL, to the receiver. */
 static shuf_status receive_some(struct shuf__connection *connection, void *out, size_t size,
@@ -120,7 +211,7 @@ static shuf_status receive_some(struct shuf__connection *connection, void *out, 
         }
         if (got == 0)
             errno = ECONNRESET;
-        if (!shuf__may_wait_on(end))
+        if (!may_wait_on(end))
             return fail_and_close(connection, "a reply was expected", error);
     }
 }
@@ -143,15 +234,6 @@ static shuf_status check_descriptors(struct shuf__connection *connection, unsign
         shuf__fail(error, SHUF_PROTOCOL, "reply with %u%s descriptors: expected %u", received,
                    truncated ? " or more" : "", expected);
     return close_with_error(connection, error);
-}
-
-shuf_status shuf__connection_end_if_interrupted(struct shuf__connection *connection,
-                                                struct shuf__error *error)
-{
-    if (!shuf__is_interrupted(0))
-        return SHUF_OK;
-    shuf__connection_close(connection, SHUF__CLOSED_BY_SIGNAL);
-    return shuf__fail_interrupted(connection->address.sun_path, error);
 }
 
 shuf_status shuf__connection_receive(struct shuf__connection *connection, void *out, size_t size,
@@ -257,6 +339,8 @@ int shuf__connection_descriptor(struct shuf__connection *connection)
     return shuf__receiver_descriptor(&connection->receiver);
 }
 
+/* ---- Strings and errors of the peer ---- */
+
 void shuf__copy_string(char *out, size_t size, const char *word)
 {
     size_t length = strnlen(word, size - 1);
@@ -276,6 +360,8 @@ shuf_status shuf__reply_fail(const Shuf__Reply *reply, struct shuf__error *error
     return status;
 }
 
+/* ---- Sending ---- */
+
 /* The first `size` bytes of the buffer. */
 static shuf_status send_all(struct shuf__connection *connection, size_t size,
                             struct shuf__error *error)
@@ -290,7 +376,7 @@ static shuf_status send_all(struct shuf__connection *connection, size_t size,
             end = end_of_wait(connection);
         } else if (errno == EPIPE) {
             break; /* the daemon has closed, but its last reply may still be readable */
-        } else if (!shuf__may_wait_on(end)) {
+        } else if (!may_wait_on(end)) {
             return fail_and_close(connection, "a request was sent", error);
         }
     }
@@ -310,6 +396,8 @@ shuf_status shuf__connection_send(struct shuf__connection *connection, Shuf__Req
                           SHUF__FRAME_MAX);
     return send_all(connection, size, error);
 }
+
+/* ---- Hello ---- */
 
 static shuf_status connect_failed(struct shuf__connection *connection, struct shuf__error *error)
 {
@@ -354,7 +442,7 @@ static int connect_socket(struct shuf__connection *connection)
         else if (connect(connection->fd, (const struct sockaddr *)&connection->address,
                          sizeof connection->address) == 0)
             return 0;
-    while (shuf__may_wait_on(end));
+    while (may_wait_on(end));
     return -1;
 }
 
@@ -409,8 +497,7 @@ static shuf_status fail_silent(struct shuf__connection *connection, struct shuf_
                       connection->address.sun_path);
 }
 
-shuf_status shuf__connection_open_once(struct shuf__connection *connection,
-                                       struct shuf__error *error)
+static shuf_status open_once(struct shuf__connection *connection, struct shuf__error *error)
 {
     assert(connection->fd < 0);
     connection->came_late = false;
@@ -421,7 +508,7 @@ shuf_status shuf__connection_open_once(struct shuf__connection *connection,
     shuf__receiver_open(&connection->receiver);
     connection->limits = (struct shuf__wait_limits){0};
     connection->fd = shuf__client_socket();
-    shuf__cancel_set_socket(&connection->cancel, connection->fd);
+    set_cancel_socket(&connection->cancel, connection->fd);
     if (connection->fd < 0 || connect_socket(connection) != 0)
         return connect_failed(connection, error);
     connection->generation++;
@@ -431,4 +518,45 @@ shuf_status shuf__connection_open_once(struct shuf__connection *connection,
     connection->deadline_ns = 0;
     return status == SHUF_NO_DAEMON && !connection->has_received ? fail_silent(connection, error)
                                                                  : status;
+}
+
+/* ---- Attempts ---- */
+
+/* A process that gets no processor for a second sends its Hello too late. A new socket may belong
+ * to its group a moment later: a service manager first makes it. */
+
+enum { MOST_LATE = 4 }; /* connections in a row whose Hello comes too late */
+static const uint64_t most_denied_ns =
+    2000000000; /* also if somebody changes the socket again and again */
+static const struct timespec before_next = {.tv_nsec = 20000000};
+
+/* When the attempts at a new socket end. */
+static uint64_t end_of_denied(const struct shuf__connection *connection)
+{
+    const uint64_t timeout = connection->timeout_ns;
+    return shuf__now_ns() + (timeout > 0 && timeout < most_denied_ns ? timeout : most_denied_ns);
+}
+
+static bool may_open_soon(const struct shuf__connection *connection, shuf_status status, int late,
+                          uint64_t end)
+{
+    if (connection->cancel.is_cancelled)
+        return false;
+    if (connection->came_late)
+        return late < MOST_LATE;
+    return status == SHUF_DENIED && connection->is_refused && shuf__now_ns() < end &&
+           shuf__is_new_socket(connection->address.sun_path);
+}
+
+shuf_status shuf__connection_open(struct shuf__connection *connection, struct shuf__error *error)
+{
+    const uint64_t end = end_of_denied(connection);
+    for (int late = 0;;) {
+        const shuf_status status = open_once(connection, error);
+        late += connection->came_late;
+        if (!may_open_soon(connection, status, late, end))
+            return status;
+        *error = (struct shuf__error){0};
+        nanosleep(&before_next, NULL);
+    }
 }

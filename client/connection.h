@@ -8,12 +8,11 @@
 #ifndef SHUF__CONNECTION_H
 #define SHUF__CONNECTION_H
 
-#include "cancel.h"
 #include "error.h"
 #include "message.h"
 #include "receiver.h"
-#include "wait_limit.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,6 +30,19 @@ enum shuf__closed_by {
     SHUF__CLOSED_BY_TIMEOUT,
     SHUF__CLOSED_BY_SINK,
     SHUF__CLOSED_BY_SIGNAL,
+};
+
+/* Lets another thread end the call that waits on a socket. The mutex is needed because the number
+ * of a closed socket may belong to another file. */
+struct shuf__cancel {
+    pthread_mutex_t mutex;
+    _Atomic bool is_cancelled;
+    int fd; /* -1: none */
+};
+
+/* The timeouts of a socket in nanoseconds, as last set. {0}: a new socket, which has none. */
+struct shuf__wait_limits {
+    uint64_t receive_ns, send_ns;
 };
 
 struct shuf__connection {
@@ -54,11 +66,9 @@ struct shuf__connection {
     _Alignas(uint64_t) uint8_t buffer[SHUF__CONNECTION_BUFFER]; /* sinks read values there */
 };
 
-/* Connects to ->address and exchanges Hello. The first function repeats this for a while, if
- * another attempt may succeed. */
+/* Connects to ->address and exchanges Hello. Repeats this for a while, if another attempt may
+ * succeed. */
 shuf_status shuf__connection_open(struct shuf__connection *connection, struct shuf__error *error);
-shuf_status shuf__connection_open_once(struct shuf__connection *connection,
-                                       struct shuf__error *error);
 void shuf__connection_close(struct shuf__connection *connection, enum shuf__closed_by closed_by);
 
 /* Sends the request under a new id, and sets request->id. */
@@ -88,5 +98,11 @@ shuf_status shuf__connection_end_if_interrupted(struct shuf__connection *connect
  * connection, if a signal interrupted the system call, or if the rest does not come soon. */
 shuf_status shuf__connection_receive(struct shuf__connection *connection, void *out, size_t size,
                                      size_t *received, struct shuf__error *error);
+
+/* All later calls on the handle fail too. Any thread may call it. */
+void shuf__cancel(struct shuf__cancel *cancel);
+
+/* CLOCK_MONOTONIC in nanoseconds. */
+uint64_t shuf__now_ns(void);
 
 #endif

@@ -5,21 +5,77 @@
 #include "gpu_view.h"
 
 #include <assert.h>
+#include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- The library ---- */
+
+static struct {
+    pthread_once_t once;
+    struct shuf__cuda functions;
+    struct shuf__error error;
+} loaded = {.once = PTHREAD_ONCE_INIT};
+
+static shuf_status find_symbol(void *library, const char *symbol, void *function)
+{
+    void *address = dlsym(library, symbol);
+    if (!address)
+        return shuf__fail(&loaded.error, SHUF_DEVICE,
+                          "libcuda.so.1: it lacks %s; expected the library of CUDA 11.4 or later",
+                          symbol);
+    memcpy(function, &address,
+           sizeof address); /* C cannot convert between object and function pointers */
+    return SHUF_OK;
+}
+
+static void load_library(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        const char *why = dlerror();
+        shuf__fail(&loaded.error, SHUF_DEVICE, "%s", why ? why : "libcuda.so.1: cannot be loaded");
+        return;
+    }
+#define X(name, version, arguments)                                           \
+    if (find_symbol(library, #name #version, (void *)&loaded.functions.name)) \
+        return;
+    SHUF__CUDA_MAP(X)
+#undef X
+}
+
+shuf_status shuf__cuda_load(const struct shuf__cuda **cuda, struct shuf__error *error)
+{
+    pthread_once(&loaded.once, load_library);
+    if (loaded.error.status != SHUF_OK)
+        *error = loaded.error;
+    *cuda = &loaded.functions;
+    return loaded.error.status;
+}
+
+/* Fails with SHUF_DEVICE; the text has the GPU, the CUDA function and CUDA's text for `result`. */
+static shuf_status fail_cuda(const struct shuf__cuda *cuda, const char *gpu, const char *call,
+                             int result, struct shuf__error *error)
+{
+    const char *text = NULL;
+    if (cuda->cuGetErrorString(result, &text) != 0 || !text)
+        text = "unknown error";
+    return shuf__fail(error, SHUF_DEVICE, "device %s: %s: %s", gpu, call, text);
+}
+
 /* Calls CUDA. On failure sets the error and jumps to `at`, which releases the resources. */
-#define STEP(at, gpu, name, ...)                                            \
-    do {                                                                    \
-        int result_ = (gpu)->cuda->name(__VA_ARGS__);                       \
-        if (result_ != 0) {                                                 \
-            shuf__cuda_fail((gpu)->cuda, (gpu)->id, #name, result_, error); \
-            goto at;                                                        \
-        }                                                                   \
+#define STEP(at, gpu, name, ...)                                      \
+    do {                                                              \
+        int result_ = (gpu)->cuda->name(__VA_ARGS__);                 \
+        if (result_ != 0) {                                           \
+            fail_cuda((gpu)->cuda, (gpu)->id, #name, result_, error); \
+            goto at;                                                  \
+        }                                                             \
     } while (0)
 
-/* ---- GPUs ----- ----------------------------------------------------------- */
+/* ---- GPUs ---- */
 
 /* Writes the part of an id after "GPU-" or "MIG-". */
 static void format_uuid(const uint8_t uuid[16], char text[37])
@@ -91,7 +147,7 @@ void shuf__gpus_forget(struct shuf__gpu *gpus)
         gpus->cuda = NULL;
 }
 
-/* ---- Contexts ----- -------------------------------------------------------- */
+/* ---- Contexts ---- */
 
 static shuf_status choose_context(struct shuf__gpu *gpu, void *current, void **context,
                                   struct shuf__error *error)
@@ -149,7 +205,7 @@ failed:
     return error->status;
 }
 
-/* ---- Views ----------------------------------------------------------------- */
+/* ---- Views ---- */
 
 static shuf_status map_allocation(struct shuf__gpu *gpu, uint64_t allocation, bool writable,
                                   struct shuf__gpu_view *view, struct shuf__error *error)

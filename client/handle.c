@@ -4,37 +4,11 @@
  */
 #include "handle.h"
 
-#include <stdatomic.h>
 #include <unistd.h>
 
 bool shuf__handle_is_ours(const shuf *handle)
 {
     return handle->process == getpid();
-}
-
-/* After fork(), `user` may name a thread of the parent, so the child ignores it. */
-bool shuf__handle_enter(shuf *handle, const void *thread)
-{
-    const void *user = NULL;
-    if (atomic_load_explicit(&handle->user, memory_order_relaxed) != thread &&
-        !atomic_compare_exchange_strong_explicit(&handle->user, &user, thread, memory_order_acquire,
-                                                 memory_order_relaxed)) {
-        if (shuf__handle_is_ours(handle))
-            return false;
-        atomic_store_explicit(&handle->user, thread, memory_order_relaxed);
-        handle->depth = 0;
-    }
-    if (handle->depth++ == 0) {
-        handle->lost_daemon = false;
-        handle->next_daemon = (struct shuf__wait){0};
-    }
-    return true;
-}
-
-void shuf__handle_leave(shuf *handle)
-{
-    if (--handle->depth == 0)
-        atomic_store_explicit(&handle->user, NULL, memory_order_release);
 }
 
 shuf_status shuf__handle_check(shuf *handle)

@@ -43,12 +43,6 @@ struct shuf {
     struct shuf__connection connection;
 };
 
-/* Begins a call. `thread` is the address of a thread-local variable, which identifies the thread.
- * False if another thread is in a call.
- */
-bool shuf__handle_enter(shuf *handle, const void *thread);
-void shuf__handle_leave(shuf *handle);
-
 /* Whether this process has opened the connection. False in its child after fork(). */
 bool shuf__handle_is_ours(const shuf *handle);
 

@@ -7,7 +7,6 @@
 #include "shuf_handle.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stddef.h>
 
 static _Atomic(shuf_interrupt) ask; /* NULL: no signal ends a call */
@@ -32,11 +31,6 @@ bool shuf__is_interrupted(int cause)
     const bool ends = function();
     errno = kept;
     return ends;
-}
-
-bool shuf__is_caller_interrupted(void *caller)
-{
-    return pthread_equal(pthread_self(), *(const pthread_t *)caller) && shuf__is_interrupted(0);
 }
 
 shuf_status shuf__fail_interrupted(const char *socket, struct shuf__error *error)

@@ -16,10 +16,6 @@ bool shuf__has_interrupt(void);
  * True: the call has to end. Keeps errno. */
 bool shuf__is_interrupted(int cause);
 
-/* Asks for a computation by several threads, in the caller's thread only; the other threads learn
- * the answer from it. `caller` points to its pthread_t. */
-bool shuf__is_caller_interrupted(void *caller);
-
 /* Fails with SHUF_CANCELLED: the message says that a signal ended the call. */
 shuf_status shuf__fail_interrupted(const char *socket, struct shuf__error *error);
 

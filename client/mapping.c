@@ -4,6 +4,8 @@
  */
 #include "mapping.h"
 
+#include "connection.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +15,149 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-/* ---- One mapping ----------------------------------------------------------- */
+/* ---- Transports ---- */
+
+static const struct {
+    shuf_transport transport;
+    Shuf__Transport wire;
+    const char *name;
+} transport_table[SHUF__TRANSPORTS] = {
+    {SHUF_INLINE, SHUF__TRANSPORT__TRANSPORT_INLINE, "inline"},
+    {SHUF_MEMFD, SHUF__TRANSPORT__TRANSPORT_MEMFD, "memfd"},
+    {SHUF_CUDA_FD, SHUF__TRANSPORT__TRANSPORT_CUDA_FD, "cuda-fd"},
+    {SHUF_CUDA_IPC, SHUF__TRANSPORT__TRANSPORT_CUDA_IPC, "cuda-ipc"},
+};
+
+const char *shuf_transport_name(shuf_transport transport)
+{
+    for (size_t i = 0; i < SHUF__TRANSPORTS; i++)
+        if (transport_table[i].transport == transport)
+            return transport_table[i].name;
+    return "none";
+}
+
+shuf_transport shuf__transport_of_wire(Shuf__Transport wire)
+{
+    for (size_t i = 0; i < SHUF__TRANSPORTS; i++)
+        if (transport_table[i].wire == wire)
+            return transport_table[i].transport;
+    return (shuf_transport)0;
+}
+
+static bool is_in_set(unsigned set, Shuf__Transport wire)
+{
+    return set & shuf__transport_of_wire(wire);
+}
+
+shuf_status shuf__transport_list(unsigned set, Shuf__Transport list[SHUF__TRANSPORTS],
+                                 size_t *count, struct shuf__error *error)
+{
+    unsigned rest = set;
+    *count = 0;
+    for (size_t i = 0; i < SHUF__TRANSPORTS; i++) {
+        if (!(set & transport_table[i].transport))
+            continue;
+        list[(*count)++] = transport_table[i].wire;
+        rest &= ~(unsigned)transport_table[i].transport;
+    }
+    if (*count > 0 && rest == 0)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_INVALID,
+                      "transports 0x%x: expected one or more of SHUF_INLINE, SHUF_MEMFD, "
+                      "SHUF_CUDA_FD and SHUF_CUDA_IPC",
+                      set);
+}
+
+/* ---- The reply ---- */
+
+static shuf_status check_lease_id(const Shuf__ResultReply *p, bool buffer,
+                                  struct shuf__error *error)
+{
+    bool leased = buffer || p->transport != SHUF__TRANSPORT__TRANSPORT_INLINE;
+    const char *name = shuf_transport_name(shuf__transport_of_wire(p->transport));
+    if ((p->lease != 0) != leased)
+        return shuf__fail(error, SHUF_PROTOCOL, "reply lease %" PRIu64 ": expected %s with %s",
+                          p->lease, leased ? "another" : "0", name);
+    if (p->descriptor && p->transport != SHUF__TRANSPORT__TRANSPORT_MEMFD &&
+        p->transport != SHUF__TRANSPORT__TRANSPORT_CUDA_FD)
+        return shuf__fail(error, SHUF_PROTOCOL, "reply with a descriptor: expected none with %s",
+                          name);
+    return SHUF_OK;
+}
+
+/* All values must be inside the block: only the block is mapped. */
+static shuf_status check_offset(const Shuf__ResultReply *p, const shuf_shape *shape,
+                                struct shuf__error *error)
+{
+    const uint64_t bytes = shape->bytes;
+    if (p->block_bytes == 0 || p->block_bytes > INT64_MAX)
+        return shuf__fail(error, SHUF_PROTOCOL, "reply block_bytes %" PRIu64 ": expected 1 to 2^63",
+                          p->block_bytes);
+    if (p->offset > p->block_bytes || bytes > p->block_bytes - p->offset)
+        return shuf__fail(error, SHUF_PROTOCOL,
+                          "reply offset %" PRIu64 ": expected %" PRIu64
+                          " bytes behind it in a block of %" PRIu64,
+                          p->offset, bytes, p->block_bytes);
+    if (p->offset % shape->width != 0)
+        return shuf__fail(error, SHUF_PROTOCOL,
+                          "reply offset %" PRIu64 ": expected a multiple of %" PRIu64, p->offset,
+                          shape->width);
+    return SHUF_OK;
+}
+
+static shuf_status check_handle_size(const char *field, const ProtobufCBinaryData *handle,
+                                     struct shuf__error *error)
+{
+    if (handle->len == SHUF__IPC_BYTES)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_PROTOCOL, "reply %s of %zu bytes: expected %d", field,
+                      handle->len, SHUF__IPC_BYTES);
+}
+
+static shuf_status copy_handles(const Shuf__ResultReply *p, struct shuf__mapping_info *info,
+                                struct shuf__error *error)
+{
+    if (check_handle_size("ipc_handle", &p->ipc_handle, error))
+        return error->status;
+    memcpy(info->ipc, p->ipc_handle.data, sizeof info->ipc);
+    info->has_event = p->ipc_event.len > 0;
+    if (!info->has_event)
+        return SHUF_OK;
+    if (check_handle_size("ipc_event", &p->ipc_event, error))
+        return error->status;
+    memcpy(info->event, p->ipc_event.data, sizeof info->event);
+    return SHUF_OK;
+}
+
+shuf_status shuf__mapping_info_read(const Shuf__ResultReply *p, unsigned transports,
+                                    const shuf_shape *shape, bool buffer,
+                                    struct shuf__mapping_info *info, struct shuf__error *error)
+{
+    bool copied = p->transport == SHUF__TRANSPORT__TRANSPORT_INLINE;
+    /* An empty result always comes inline. */
+    if (!is_in_set(transports, p->transport) && !(copied && shape->bytes == 0))
+        return shuf__fail(error, SHUF_PROTOCOL,
+                          "reply transport %d: expected one that was accepted", (int)p->transport);
+    if (check_lease_id(p, buffer, error))
+        return error->status;
+    *info = (struct shuf__mapping_info){.transport = shuf__transport_of_wire(p->transport),
+                                        .shared = p->shared,
+                                        .writable = buffer};
+    if (copied && !buffer)
+        return SHUF_OK;
+    if (check_offset(p, shape, error))
+        return error->status;
+    info->lease = p->lease;
+    info->block = p->block;
+    info->block_bytes = p->block_bytes;
+    info->offset = p->offset;
+    info->descriptor = p->descriptor;
+    if (info->transport >= SHUF_CUDA_FD)
+        shuf__copy_string(info->device_id, sizeof info->device_id, p->device_id);
+    return info->transport == SHUF_CUDA_IPC ? copy_handles(p, info, error) : SHUF_OK;
+}
+
+/* ---- One mapping ---- */
 
 /* Checks that the memory is sealed against shrinking. If mapped memory shrank, a read of it would
  * end this process (SIGBUS). */
@@ -97,7 +241,7 @@ const void *shuf__mapping_at(const struct shuf__mapping *m, uint64_t offset)
     return (const void *)(uintptr_t)(m->view.address + offset);
 }
 
-/* ---- The collection ----------------------------------------------------------- */
+/* ---- The collection ---- */
 
 void shuf__mappings_open(struct shuf__mappings *mappings)
 {

@@ -9,13 +9,56 @@
 #ifndef SHUF__MAPPING_H
 #define SHUF__MAPPING_H
 
+#include "error.h"
 #include "gpu_view.h"
-#include "mapping_info.h"
+#include "shuf.h"
+#include "shuf.pb-c.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
+
+/* ---- Transports ---- */
+
+/* In the public interface a transport is a bit, so a set of transports is a mask. In the messages
+ * it is a number. */
+
+enum { SHUF__TRANSPORTS = 4 };
+
+/* Writes the set as a list of *count wire transports. Fails with SHUF_INVALID for an empty or
+ * unknown set. */
+shuf_status shuf__transport_list(unsigned transports, Shuf__Transport list[SHUF__TRANSPORTS],
+                                 size_t *count, struct shuf__error *error);
+
+/* 0 for an unknown transport. */
+shuf_transport shuf__transport_of_wire(Shuf__Transport wire);
+
+/* ---- The reply ---- */
+
+/* The part of a reply that locates the values: transport, block, offset and handles. It is checked
+ * and copied, because a reply is valid only until the next one. */
+struct shuf__mapping_info {
+    shuf_transport transport;
+    bool shared; /* cached, or computed for another request too */
+    /* For all transports but INLINE: */
+    uint64_t lease, block, block_bytes;
+    uint64_t offset; /* of the values in the block; all values are inside the block */
+    char device_id[64];
+    bool descriptor; /* the reply carried one */
+    bool writable;   /* the block is a buffer */
+    uint8_t ipc[SHUF__IPC_BYTES];
+    bool has_event;
+    uint8_t event[SHUF__IPC_BYTES];
+};
+
+/* The request accepted the set `transports`; the result has `shape`, or is a buffer. Fails with
+ * SHUF_PROTOCOL if the reply does not fit. */
+shuf_status shuf__mapping_info_read(const Shuf__ResultReply *reply, unsigned transports,
+                                    const shuf_shape *shape, bool buffer,
+                                    struct shuf__mapping_info *info, struct shuf__error *error);
+
+/* ---- Mappings ---- */
 
 enum {
     /* The most memory that stays mapped without a lease, unless the program sets another limit of

@@ -4,12 +4,13 @@
  */
 #include "request_message.h"
 
-#include "check_names.h"
+#include "algorithm.h"
 #include "connection.h"
-#include "moments_from_sums.h"
 #include "parse.h"
+#include "request.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,61 +23,7 @@ _Static_assert((int)SHUF_TABLE == (int)SHUF__METHOD__METHOD_TABLE &&
                    (int)SHUF_BOX_MULLER == (int)SHUF__METHOD__METHOD_BOX_MULLER,
                "public enums have the wire's numbers");
 
-/* Rejects fields of another view than the selected one, because they would have no effect. */
-static shuf_status check_view_fields(const shuf_permutation *permutation, struct shuf__error *error)
-{
-    enum { SLICE = 1 << SHUF_VIEW_SLICE, SHARD = 1 << SHUF_VIEW_SHARD };
-    static const char *const names[] = {
-        [SLICE] = "SLICE", [SHARD] = "SHARD", [SLICE | SHARD] = "SLICE or SHARD"};
-    const struct {
-        const char *field;
-        uint64_t value;
-        int views; /* a set of the views that have the field */
-    } fields[] = {
-        {"offset", permutation->offset, SLICE},       {"count", permutation->count, SLICE | SHARD},
-        {"stride", permutation->stride, SLICE},       {"rank", permutation->rank, SHARD},
-        {"world", permutation->world, SHARD},         {"step", permutation->step, SHARD},
-        {"drop_last", permutation->drop_last, SHARD},
-    };
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (fields[i].value != 0 && !(fields[i].views & 1 << permutation->view))
-            return shuf__fail(error, SHUF_INVALID, "%s %" PRIu64 ": expected 0 without view %s",
-                              fields[i].field, fields[i].value, names[fields[i].views]);
-    return SHUF_OK;
-}
-
-static shuf_status set_view(struct shuf__result_message *m, const shuf_permutation *permutation,
-                            struct shuf__error *error)
-{
-    switch (permutation->view) {
-    case SHUF_VIEW_ALL:
-        return SHUF_OK;
-    case SHUF_VIEW_SLICE:
-        shuf__result_message_add_view(m, SHUF__PERMUTE__VIEW_SLICE);
-        m->slice.offset = permutation->offset;
-        m->slice.count = permutation->count;
-        m->slice.stride = permutation->stride ? permutation->stride : 1;
-        return SHUF_OK;
-    case SHUF_VIEW_SHARD:
-        shuf__result_message_add_view(m, SHUF__PERMUTE__VIEW_SHARD);
-        m->shard.rank = permutation->rank;
-        m->shard.world = permutation->world;
-        m->shard.drop_last = permutation->drop_last;
-        m->shard.step = permutation->step;
-        m->shard.count = permutation->count;
-        return SHUF_OK;
-    }
-    return shuf__fail(error, SHUF_INVALID, "view %d: expected ALL, SLICE or SHARD",
-                      (int)permutation->view);
-}
-
-static void set_name(char **field, const char *name)
-{
-    if (name)
-        *field = (char *)(uintptr_t)name; /* only read */
-}
-
-/* ---- From a message ------------------------------------------------------------------------ */
+/* ---- From a message ---- */
 
 /* NULL for "". A daemon may send anything: a terminal may show the text. */
 static const char *read_name(char *name)
@@ -173,16 +120,27 @@ shuf_request shuf__request_of_message(const Shuf__Result *from)
     }
 }
 
-/* ---- To a message -------------------------------------------------------------------------- */
+/* ---- To a message ---- */
 
-static void set_shape(struct shuf__request_message *m)
+shuf_status shuf__check_names(const char *algorithm, const char *key, struct shuf__error *error)
 {
-    const struct shuf__shape shape = shuf__request_shape(&m->request);
-    m->shape = (shuf_shape){.rows = shape.rows,
-                            .count = shape.count,
-                            .dtype = m->request.dtype,
-                            .width = shape.width,
-                            .bytes = shape.bytes};
+    char expected[SHUF__ALGORITHM_LIST];
+    if (algorithm && !*algorithm)
+        return shuf__fail(error, SHUF_INVALID,
+                          "algorithm \"\": expected %s, or NULL for the default",
+                          shuf__algorithm_list(expected));
+    if (key && !*key)
+        return shuf__fail(error, SHUF_INVALID,
+                          "key \"\": expected the name of a key, 1 to %d letters, digits, '.', '_' "
+                          "and '-', or NULL for the seed",
+                          SHUF__KEY_NAME);
+    return SHUF_OK;
+}
+
+static void set_name(char **field, const char *name)
+{
+    if (name)
+        *field = (char *)(uintptr_t)name; /* only read */
 }
 
 Shuf__Permutation shuf__name_permutation(const shuf_permutation *from)
@@ -196,6 +154,54 @@ Shuf__Permutation shuf__name_permutation(const shuf_permutation *from)
     set_name(&permutation.algorithm, from->algorithm);
     set_name(&permutation.key, from->key);
     return permutation;
+}
+
+/* Rejects fields of another view than the selected one, because they would have no effect. */
+static shuf_status check_view_fields(const shuf_permutation *permutation, struct shuf__error *error)
+{
+    enum { SLICE = 1 << SHUF_VIEW_SLICE, SHARD = 1 << SHUF_VIEW_SHARD };
+    static const char *const names[] = {
+        [SLICE] = "SLICE", [SHARD] = "SHARD", [SLICE | SHARD] = "SLICE or SHARD"};
+    const struct {
+        const char *field;
+        uint64_t value;
+        int views; /* a set of the views that have the field */
+    } fields[] = {
+        {"offset", permutation->offset, SLICE},       {"count", permutation->count, SLICE | SHARD},
+        {"stride", permutation->stride, SLICE},       {"rank", permutation->rank, SHARD},
+        {"world", permutation->world, SHARD},         {"step", permutation->step, SHARD},
+        {"drop_last", permutation->drop_last, SHARD},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (fields[i].value != 0 && !(fields[i].views & 1 << permutation->view))
+            return shuf__fail(error, SHUF_INVALID, "%s %" PRIu64 ": expected 0 without view %s",
+                              fields[i].field, fields[i].value, names[fields[i].views]);
+    return SHUF_OK;
+}
+
+static shuf_status set_view(struct shuf__result_message *m, const shuf_permutation *permutation,
+                            struct shuf__error *error)
+{
+    switch (permutation->view) {
+    case SHUF_VIEW_ALL:
+        return SHUF_OK;
+    case SHUF_VIEW_SLICE:
+        shuf__result_message_add_view(m, SHUF__PERMUTE__VIEW_SLICE);
+        m->slice.offset = permutation->offset;
+        m->slice.count = permutation->count;
+        m->slice.stride = permutation->stride ? permutation->stride : 1;
+        return SHUF_OK;
+    case SHUF_VIEW_SHARD:
+        shuf__result_message_add_view(m, SHUF__PERMUTE__VIEW_SHARD);
+        m->shard.rank = permutation->rank;
+        m->shard.world = permutation->world;
+        m->shard.drop_last = permutation->drop_last;
+        m->shard.step = permutation->step;
+        m->shard.count = permutation->count;
+        return SHUF_OK;
+    }
+    return shuf__fail(error, SHUF_INVALID, "view %d: expected ALL, SLICE or SHARD",
+                      (int)permutation->view);
 }
 
 static shuf_status make_permute(struct shuf__result_message *m, const shuf_permutation *from,
@@ -299,6 +305,16 @@ static shuf_status make_result(struct shuf__result_message *m, const shuf_reques
                       (int)request->kind);
 }
 
+static void set_shape(struct shuf__request_message *m)
+{
+    const struct shuf__shape shape = shuf__request_shape(&m->request);
+    m->shape = (shuf_shape){.rows = shape.rows,
+                            .count = shape.count,
+                            .dtype = m->request.dtype,
+                            .width = shape.width,
+                            .bytes = shape.bytes};
+}
+
 shuf_status shuf__request_message_make(struct shuf__request_message *m, const shuf_request *request,
                                        struct shuf__error *error)
 {
@@ -314,6 +330,8 @@ shuf_status shuf__request_message_make(struct shuf__request_message *m, const sh
     set_shape(m);
     return SHUF_OK;
 }
+
+/* ---- The delivery ---- */
 
 static bool is_stream(const struct shuf__request_message *m)
 {
@@ -363,6 +381,29 @@ void shuf__request_message_set_divisible(struct shuf__request_message *m)
 void shuf__request_message_give_back(struct shuf__request_message *m, Shuf__Release *release)
 {
     m->result.delivery.give_back = release;
+}
+
+/* ---- The reply ---- */
+
+/* The reply has sums of powers of z = (x - centre) * scale. The centre is near the mean of x, so
+ * the mean of z is about 0. So b - a * a, the variance of z, loses little precision. */
+shuf_moments shuf__moments_from_sums(const Shuf__Sums *sums, uint64_t count)
+{
+    const double n = (double)count;
+    const double a = sums->z1 / n, b = sums->z2 / n, c = sums->z3 / n, d = sums->z4 / n;
+    /* Rounding would give equal values a variance, and may make that of others negative. */
+    const bool equal = sums->least == sums->largest;
+    const double m2 = equal ? 0 : fmax(b - a * a, 0);
+    const double m3 = c - 3 * a * b + 2 * a * a * a;
+    const double m4 = d - 4 * a * c + 6 * a * a * b - 3 * a * a * a * a;
+    return (shuf_moments){
+        .mean = equal ? sums->least : sums->centre + a / sums->scale,
+        .variance = m2 / sums->scale / sums->scale,
+        .skewness = m2 > 0 ? m3 / (m2 * sqrt(m2)) : (double)NAN,
+        .kurtosis = m2 > 0 ? m4 / (m2 * m2) : (double)NAN,
+        .least = sums->least,
+        .largest = sums->largest,
+    };
 }
 
 static shuf_status check_kind(const struct shuf__request_message *m, const Shuf__ResultReply *reply,

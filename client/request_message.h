@@ -8,11 +8,12 @@
 #ifndef SHUF__REQUEST_MESSAGE_H
 #define SHUF__REQUEST_MESSAGE_H
 
+#include "error.h"
+#include "mapping.h"
 #include "request.h"
 #include "result_message.h"
 #include "shuf.h"
 #include "shuf.pb-c.h"
-#include "transport_set.h"
 
 #include <stdbool.h>
 
@@ -67,5 +68,15 @@ shuf_status shuf__check_key(const Shuf__ResultReply *reply, bool continues, uint
 shuf_status shuf__request_message_read_reply(const struct shuf__request_message *m,
                                              const Shuf__Reply *reply, shuf_result *result,
                                              struct shuf__error *error);
+
+/* Mean, variance, skewness and kurtosis from the power sums in a reply of `count` values, at least
+ * 1. */
+shuf_moments shuf__moments_from_sums(const Shuf__Sums *sums, uint64_t count);
+
+/* In a message, an empty name stands for the default. A caller asks for the default with NULL. An
+ * empty name is probably a mistake, such as a variable that is not set. Without this check, a
+ * request with an empty key would get public values. Each may be NULL. Fails with SHUF_INVALID if
+ * one is empty. */
+shuf_status shuf__check_names(const char *algorithm, const char *key, struct shuf__error *error);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "host/host.h"
 #include "host/threads.h"
+#include "interrupt.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -37,4 +38,17 @@ shuf_status shuf__team(unsigned threads, int *team, struct shuf__error *error)
         return error->status;
     last = *team;
     return SHUF_OK;
+}
+
+/* Asks in the caller's thread only; the other threads learn the answer from it. */
+static bool is_caller_interrupted(void *caller)
+{
+    return pthread_equal(pthread_self(), *(const pthread_t *)caller) && shuf__is_interrupted(0);
+}
+
+struct shuf__computation shuf__computation_of_caller(pthread_t *self)
+{
+    *self = pthread_self();
+    return (struct shuf__computation){
+        .cancelled = shuf__has_interrupt() ? is_caller_interrupted : NULL, .cancel_context = self};
 }

@@ -92,4 +92,18 @@ static inline uint64_t shuf__slice_take(const struct shuf__permutation *whole, u
     return part->count = shuf__smaller(most, whole->count - i);
 }
 
+/* Makes *request, a permutation or a stream, a request for at most `most` of its values from number
+ * `first` on. Returns their number. */
+static inline uint64_t shuf__request_take(struct shuf__request *request, uint64_t first,
+                                          uint64_t most)
+{
+    struct shuf__stream *stream = &request->stream;
+    if (request->kind == SHUF__PERMUTATION) {
+        const struct shuf__permutation whole = request->permutation;
+        return shuf__slice_take(&whole, first, most, &request->permutation);
+    }
+    stream->offset += first;
+    return stream->count = shuf__smaller(most, stream->count - first);
+}
+
 #endif

@@ -92,19 +92,6 @@ bool shuf__summary_job_applies(const struct shuf__result_request *r)
 
 /* ---- parts, on a lane's thread ---- */
 
-/* Makes *request a request for at most `most` values from number `first` on. Returns their number.
- */
-static uint64_t take_part(struct shuf__request *request, uint64_t first, uint64_t most)
-{
-    struct shuf__stream *s = &request->stream;
-    if (request->kind == SHUF__PERMUTATION) {
-        const struct shuf__permutation whole = request->permutation;
-        return shuf__slice_take(&whole, first, most, &request->permutation);
-    }
-    s->offset += first;
-    return s->count = shuf__smaller(most, s->count - first);
-}
-
 /* Adds the values of this part that are among the last values of the result. The last values may be
  * in two parts. */
 static shuf_status add_last(struct summary_job *s, struct shuf__backend *backend,
@@ -206,7 +193,7 @@ static shuf_status summarize_part(struct summary_job *s, struct shuf__backend *b
         .rank_index = ranks,
     };
     const uint64_t most = s->workspace.bytes / shuf__dtype_bytes((int)computation.request.dtype);
-    struct part part = {s, take_part(&computation.request, s->done, most)};
+    struct part part = {s, shuf__request_take(&computation.request, s->done, most)};
     computation.follow = add_up;
     computation.follow_context = &part;
     if (compute_part(s, backend, block, &computation) || add_samples(s, backend, block, part.count))
@@ -224,7 +211,7 @@ static shuf_status read_samples(struct summary_job *s, struct shuf__backend *bac
     struct shuf__block *block = &s->workspace.allocation->block;
     for (uint64_t done = 0, part; done < SHUF__SAMPLES; done += part) {
         struct shuf__computation computation = {.request = s->request.key.request};
-        part = take_part(&computation.request, first + done, SHUF__SAMPLES - done);
+        part = shuf__request_take(&computation.request, first + done, SHUF__SAMPLES - done);
         if (compute_part(s, backend, block, &computation) ||
             shuf__summary_read(backend, block, computation.request.dtype, 0, part, values + done,
                                &s->job.error))
@@ -253,7 +240,7 @@ static shuf_status pass_part(struct summary_job *s, struct shuf__backend *backen
         .cancelled = shuf__engine_job_is_cancelled,
         .cancel_context = &s->job.engine_job,
     };
-    const uint64_t count = take_part(&computation.request, s->done, PASS_VALUES);
+    const uint64_t count = shuf__request_take(&computation.request, s->done, PASS_VALUES);
     const struct shuf__measure measure = shuf__measure_of(whole);
     struct shuf__pass pass = {
         .index = s->request.waiter.options.fingerprint_index + s->done,

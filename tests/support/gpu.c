@@ -5,7 +5,7 @@
 #include "gpu.h"
 
 #include "cmocka_all.h"
-#include "libcuda.h"
+#include "gpu_view.h"
 
 #include <dlfcn.h>
 #include <string.h>

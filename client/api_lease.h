@@ -4,8 +4,8 @@
  * next lease can contain the release of the old one. So a loop over results costs one round trip
  * for each result.
  */
-#ifndef SHUF__HELD_LEASE_H
-#define SHUF__HELD_LEASE_H
+#ifndef SHUF__API_LEASE_H
+#define SHUF__API_LEASE_H
 
 #include "handle.h"
 #include "mapping.h"
@@ -27,10 +27,6 @@ struct shuf__held_lease {
     size_t copy_size; /* bytes */
 };
 
-/* As shuf_lease_take(). */
-shuf_status shuf__take_lease(shuf *handle, const shuf_request *request,
-                             const shuf_lease_options *lease_options, shuf_lease **lease);
-
 /* Fails with SHUF_INVALID, and the message in the handle, if the handle does not hold the lease: it
  * may be released, so its memory is not read. */
 shuf_status shuf__lease_check(shuf *handle, const shuf_lease *lease);
@@ -42,10 +38,6 @@ shuf_status shuf__input_check(shuf *handle, const shuf_request *request, const s
 /* Adds the input of RECORDS, which is checked, to the message. Does nothing with other kinds. */
 shuf_status shuf__set_input(struct shuf__request_message *m, const shuf_request *request,
                             struct shuf__error *error);
-
-/* As shuf_prefetch(). */
-shuf_status shuf__prefetch(shuf *handle, const shuf_request *request,
-                           const shuf_lease_options *lease_options);
 
 /* As shuf_lease_release(), but keeps the handle's message: for clean-up after a failure. */
 void shuf__release_quietly(shuf *handle, shuf_lease *lease);
