@@ -57,27 +57,6 @@ uint64_t shuf_chunks_length(const shuf_chunks *chunks)
 
 /* ---- Ranges ---- */
 
-static shuf_status check_range(const shuf_chunks *chunks, const struct shuf__chunks_range *range,
-                               struct shuf__error *error)
-{
-    const uint64_t n = chunks->plan.n;
-    if (range->stride == 0)
-        return shuf__fail(error, SHUF_INVALID, "stride 0: expected at least 1");
-    if (range->count == 0)
-        return SHUF_OK;
-    if (range->first >= n)
-        return shuf__fail(error, SHUF_INVALID,
-                          "first %" PRIu64 ": expected less than the length, %" PRIu64,
-                          range->first, n);
-    const uint64_t most = (n - 1 - range->first) / range->stride + 1;
-    if (range->count > most)
-        return shuf__fail(error, SHUF_INVALID,
-                          "count %" PRIu64 ": expected at most %" PRIu64 " from position %" PRIu64
-                          " on with stride %" PRIu64 ", because the length is %" PRIu64,
-                          range->count, most, range->first, range->stride, n);
-    return SHUF_OK;
-}
-
 static shuf_status check_dtype(const shuf_chunks *chunks, shuf_dtype dtype,
                                struct shuf__error *error)
 {
@@ -100,8 +79,8 @@ shuf_status shuf_chunks_fill(const shuf_chunks *chunks, uint64_t first, size_t c
     pthread_t self;
     const struct shuf__computation caller = shuf__computation_of_caller(&self);
     int team;
-    if (error->status || check_range(chunks, &range, error) || check_dtype(chunks, dtype, error) ||
-        shuf__team(threads, &team, error))
+    if (error->status || shuf__check_range(chunks->plan.n, first, count, stride, error) ||
+        check_dtype(chunks, dtype, error) || shuf__team(threads, &team, error))
         return error->status;
     return shuf__chunks_fill(&chunks->plan, team, &caller, &range, shuf__dtype_bytes((int)dtype),
                              out, error);
@@ -115,7 +94,7 @@ shuf_status shuf_chunks_needed(const shuf_chunks *chunks, uint64_t first, size_t
     const struct shuf__chunks_range range = {first, count, stride};
     pthread_t self;
     const struct shuf__computation caller = shuf__computation_of_caller(&self);
-    if (error->status || check_range(chunks, &range, error))
+    if (error->status || shuf__check_range(chunks->plan.n, first, count, stride, error))
         return error->status;
     return shuf__chunks_needed(&chunks->plan, &caller, &range, numbers, found, error);
 }

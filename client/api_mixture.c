@@ -95,26 +95,6 @@ uint64_t shuf_mixture_length(const shuf_mixture *mixture)
 
 /* ---- Places ---- */
 
-static shuf_status check_range(const shuf_mixture *mixture, uint64_t first, uint64_t count,
-                               uint64_t stride, struct shuf__error *error)
-{
-    const uint64_t length = mixture->plan.length;
-    if (stride == 0)
-        return shuf__fail(error, SHUF_INVALID, "stride 0: expected at least 1");
-    if (count == 0)
-        return SHUF_OK;
-    if (first >= length)
-        return shuf__fail(error, SHUF_INVALID,
-                          "first %" PRIu64 ": expected less than the length, %" PRIu64, first,
-                          length);
-    if (count - 1 > (length - 1 - first) / stride)
-        return shuf__fail(error, SHUF_INVALID,
-                          "count %" PRIu64 ": expected at most %" PRIu64 " from position %" PRIu64
-                          " on with stride %" PRIu64 ", because the length is %" PRIu64,
-                          count, (length - 1 - first) / stride + 1, first, stride, length);
-    return SHUF_OK;
-}
-
 shuf_status shuf_mixture_fill(shuf_mixture *mixture, uint64_t first, size_t count, uint64_t stride,
                               unsigned threads, const shuf_mixed *out)
 {
@@ -122,7 +102,7 @@ shuf_status shuf_mixture_fill(shuf_mixture *mixture, uint64_t first, size_t coun
     pthread_t self;
     const struct shuf__computation caller = shuf__computation_of_caller(&self);
     int team;
-    if (error->status || check_range(mixture, first, count, stride, error) ||
+    if (error->status || shuf__check_range(mixture->plan.length, first, count, stride, error) ||
         shuf__team(threads, &team, error))
         return error->status;
     const struct shuf__places places = {out->index, out->source, out->epoch, out->record};
@@ -146,7 +126,8 @@ shuf_status shuf_cuda_mixture_fill(const shuf_mixture *mixture, uint64_t first, 
     struct shuf__error *error =
         SHUF__BEGIN_LOCAL(SHUF__POINTER(mixture), {"index", count && !index});
     const struct shuf__scratch_memory scratch = {workspace, workspace_bytes};
-    if (error->status || check_range(mixture, first, count, 1, error) || count == 0)
+    if (error->status || shuf__check_range(mixture->plan.length, first, count, 1, error) ||
+        count == 0)
         return error->status;
     const struct shuf__cuda_library *cuda = shuf__cuda_library(error);
     return cuda ? cuda->mixture(&mixture->plan, first, count, index, &scratch, stream, error)

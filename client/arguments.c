@@ -125,6 +125,28 @@ void shuf__end_call(shuf *const *call)
     leave_handle(handle);
 }
 
+/* ---- Positions ---- */
+
+shuf_status shuf__check_range(uint64_t length, uint64_t first, uint64_t count, uint64_t stride,
+                              struct shuf__error *error)
+{
+    if (stride == 0)
+        return shuf__fail(error, SHUF_INVALID, "stride 0: expected at least 1");
+    if (count == 0)
+        return SHUF_OK;
+    if (first >= length)
+        return shuf__fail(error, SHUF_INVALID,
+                          "first %" PRIu64 ": expected less than the length, %" PRIu64, first,
+                          length);
+    const uint64_t most = (length - 1 - first) / stride + 1;
+    if (count > most)
+        return shuf__fail(error, SHUF_INVALID,
+                          "count %" PRIu64 ": expected at most %" PRIu64 " from position %" PRIu64
+                          " on with stride %" PRIu64 ", because the length is %" PRIu64,
+                          count, most, first, stride, length);
+    return SHUF_OK;
+}
+
 /* ---- Look-ups ---- */
 
 static shuf_status refuse_view(const char *view, shuf_direction direction,

@@ -60,6 +60,10 @@ static inline bool shuf__overlap(const void *a, const void *b, uint64_t bytes)
     return x < y ? y - x < bytes : x - y < bytes;
 }
 
+/* Checks that the `count` positions first, first + stride, ... are below `length`. */
+shuf_status shuf__check_range(uint64_t length, uint64_t first, uint64_t count, uint64_t stride,
+                              struct shuf__error *error);
+
 /* ---- Look-ups ---- */
 
 /* Makes a LOOK_UP. Fails with SHUF_INVALID. */

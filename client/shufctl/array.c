@@ -7,9 +7,9 @@
 #include "error.h"
 #include "exit.h"
 #include "npy.h"
-#include "output_options.h"
 #include "progress.h"
 #include "shuf.h"
+#include "verb_options.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,6 +7,9 @@
 
 #include "shuf.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+
 enum { SHUF__VALUE_TEXT = 32 };
 
 /* True for the floating-point types. */
@@ -22,5 +25,10 @@ size_t shuf__value_text(shuf_dtype dtype, uint64_t bits, char text[SHUF__VALUE_T
 /* The same for a value that was converted to a double. The text is "about ..." if the conversion
  * may have rounded the value. */
 size_t shuf__value_text_of(shuf_dtype dtype, double value, char text[SHUF__VALUE_TEXT]);
+
+/* A floating-point value as "%.*g" prints it, with the fewest digits that read back as the same
+ * value. Tries 15 digits first (float: 6); 17 (float: 9) always read back. `wide` true: as a
+ * double. `wide` false: as a float; `value` must then be a float. Returns the length. */
+size_t shuf__fraction_text(double value, bool wide, char text[SHUF__VALUE_TEXT]);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * See mix_options.h. client/python/src/shufd/_mixture.py has the same arguments.
+ * The command line of `shufctl mix`, with the mixture that it describes (verbs.h).
+ * client/python/src/shufd/_mixture.py has the same arguments.
  */
-#include "mix_options.h"
-
 #include "exit.h"
 #include "number.h"
 #include "option_parse.h"
 #include "option_values.h"
+#include "verbs.h"
 
 #include <argp.h>
 #include <inttypes.h>
@@ -82,7 +82,7 @@ struct parse {
     unsigned given; /* BIT(key) of each option seen */
 };
 
-static void fail_status(struct argp_state *state, shuf_status status, const char *message)
+static void check_status(struct argp_state *state, shuf_status status, const char *message)
 {
     if (status)
         shuf__option_fail(state, shuf__exit_code(status), "%s", message);
@@ -94,7 +94,7 @@ static void add_to(struct argp_state *state, const char *field, uint64_t number,
                    struct shuf__numbers *numbers)
 {
     struct shuf__error error;
-    fail_status(state, shuf__numbers_add(numbers, field, number, &error), error.text);
+    check_status(state, shuf__numbers_add(numbers, field, number, &error), error.text);
 }
 
 static void add_number(struct argp_state *state, const char *field, const char *word, void *numbers)
@@ -135,7 +135,7 @@ static void complete_list(struct argp_state *state, const char *field,
 static void add_weight(struct argp_state *state, const char *field, const char *word, void *weights)
 {
     struct shuf__error error;
-    fail_status(state, shuf__ratios_add(weights, field, word, &error), error.text);
+    check_status(state, shuf__ratios_add(weights, field, word, &error), error.text);
 }
 
 static void finish_weights(struct argp_state *state, const char *field,
@@ -226,7 +226,7 @@ static void make_mixture(struct argp_state *state, struct shuf__mix_options *o)
     const shuf_status status = shuf_mixture_make(&request, &o->mixture);
     free(source);
     free(stages);
-    fail_status(state, status, shuf_message(NULL));
+    check_status(state, status, shuf_message(NULL));
 }
 
 static const char *const until_names[] = {

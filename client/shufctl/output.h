@@ -12,6 +12,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* ---- The path given to --out ---- */
+
+/* The number that "-", /dev/stdout, /dev/fd/N and their like name; -1 for any other name. */
+int shuf__output_path_descriptor(const char *path);
+
+bool shuf__output_path_is_terminal(const char *path);
+
+/* True for an inherited descriptor, a pipe or a device: its name does not show a format. */
+bool shuf__output_path_is_direct(const char *path);
+
+/* ---- The file ---- */
+
 struct shuf__output {
     int fd;
     int cause;        /* errno of the failed write, or 0 */

@@ -4,34 +4,104 @@
  */
 #include "run_request.h"
 
+#include "algorithm.h"
 #include "clock.h"
 #include "connect.h"
-#include "describe_request.h"
 #include "exit.h"
-#include "format_value.h"
+#include "output.h"
 #include "progress.h"
-#include "start_command.h"
+#include "summary.h"
 #include "units.h"
 #include "value_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
 
+/* ---- Leases ---- */
+
+struct lease_reading {
+    shuf_lease lease; /* a copy; its data is no longer mapped. transport 0: no lease was taken */
+    bool ends_match;  /* the first and last values equal those of the reply */
+};
+
+enum { CHUNK = 1 << 20 };
+
+static shuf_status read_chunks(shuf *daemon, const shuf_lease *lease, shuf_sink sink, void *context)
+{
+    static char chunk[CHUNK];
+    uint64_t all = lease->result.shape.bytes;
+    for (uint64_t done = 0; done < all;) {
+        size_t size = all - done < sizeof chunk ? (size_t)(all - done) : sizeof chunk;
+        shuf_status status = shuf_lease_read(daemon, lease, done, size, chunk);
+        if (status != SHUF_OK)
+            return status;
+        if (!sink(context, chunk, size))
+            return SHUF_CANCELLED;
+        done += size;
+    }
+    return SHUF_OK;
+}
+
+/* Compares `count` values, from number `first` on, with those of the reply. */
+static shuf_status compare_values(shuf *daemon, const shuf_lease *lease, uint64_t first,
+                                  unsigned count, const uint64_t *expected, bool *match)
+{
+    unsigned width = lease->result.shape.width;
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t value = 0; /* little-endian: fewer bytes fill its low end */
+        shuf_status status = shuf_lease_read(daemon, lease, (first + i) * width, width, &value);
+        if (status != SHUF_OK)
+            return status;
+        *match = *match && value == expected[i];
+    }
+    return SHUF_OK;
+}
+
+static shuf_status compare_ends(shuf *daemon, const shuf_lease *lease, bool *match)
+{
+    const shuf_result *r = &lease->result;
+    *match = true;
+    shuf_status status = compare_values(daemon, lease, 0, r->n_first, r->first, match);
+    if (status == SHUF_OK)
+        status = compare_values(daemon, lease, r->shape.rows * r->shape.count - r->n_last,
+                                r->n_last, r->last, match);
+    return status;
+}
+
+/* Leases the result, passes its values to `sink` (may be NULL) and gives the lease back. Fails as
+ * shuf_each(): SHUF_CANCELLED when the sink stopped it. */
+static shuf_status read_by_lease(shuf *daemon, const struct shuf__output_options *options,
+                                 shuf_sink sink, void *context, struct lease_reading *reading)
+{
+    const shuf_lease_options lease_options = {.transports = options->transport};
+    shuf_lease *lease = NULL;
+    shuf_status status = shuf_lease_take(daemon, options->request, &lease_options, &lease);
+    if (status != SHUF_OK)
+        return status;
+    status = compare_ends(daemon, lease, &reading->ends_match);
+    if (status == SHUF_OK && sink)
+        status = read_chunks(daemon, lease, sink, context);
+    reading->lease = *lease;
+    if (status != SHUF_OK)
+        return status; /* shuf_close() ends the lease; a release would replace the message */
+    return shuf_lease_release(daemon, &lease);
+}
+
+/* ---- By a daemon ---- */
+
 /* The result, or its lease. */
 struct outcome {
     shuf_result result; /* without a lease */
-    struct shuf__lease_reading reading;
+    struct lease_reading reading;
 };
-
-static shuf_status call_each(shuf *daemon, const struct shuf__output_options *o, shuf_sink sink,
-                             void *context, shuf_result *result)
-{
-    return shuf_each(daemon, o->request, sink, context, result);
-}
 
 /* The inline transport copies, so it needs no lease: the copy arrives in parts. */
 static bool takes_lease(const struct shuf__output_options *o)
@@ -43,8 +113,8 @@ static shuf_status receive_values(struct shuf__value_file *file, shuf *daemon,
                                   const struct shuf__output_options *o, struct outcome *outcome)
 {
     if (takes_lease(o))
-        return shuf__read_by_lease(daemon, o, shuf__value_file_write, file, &outcome->reading);
-    return call_each(daemon, o, shuf__value_file_write, file, &outcome->result);
+        return read_by_lease(daemon, o, shuf__value_file_write, file, &outcome->reading);
+    return shuf_each(daemon, o->request, shuf__value_file_write, file, &outcome->result);
 }
 
 /* Adds advice to NO_MEMORY: only a lease and the cache need room for the whole result. */
@@ -85,50 +155,9 @@ static int to_exit_code(shuf *daemon, shuf_status status, const struct shuf__out
 static int request_summary(shuf *daemon, const struct shuf__output_options *o,
                            struct outcome *outcome)
 {
-    shuf_status status = takes_lease(o)
-                             ? shuf__read_by_lease(daemon, o, NULL, NULL, &outcome->reading)
-                             : shuf_summarize(daemon, o->request, &outcome->result);
+    shuf_status status = takes_lease(o) ? read_by_lease(daemon, o, NULL, NULL, &outcome->reading)
+                                        : shuf_summarize(daemon, o->request, &outcome->result);
     return to_exit_code(daemon, status, o);
-}
-
-int shuf__check_error_stream(void)
-{
-    return ferror(stderr) ? shuf__fail_with(EX_IOERR, "standard error: %s", strerror(errno))
-                          : EX_OK;
-}
-
-static void print_lines(shuf *daemon, const struct shuf__summary *summary)
-{
-    shuf__summary_print(summary, stdout);
-    if (daemon && !summary->options->out)
-        shuf__head_line_print(daemon, summary->options);
-}
-
-/* True if --quiet suppresses the summary. This is so if the values go to a file or stay in the
- * daemon, and no option requests a summary. */
-static bool is_unasked(const struct shuf__output_options *o)
-{
-    const bool wants_moments = shuf__wants_moments(o->request);
-    return o->daemon.quiet && !o->daemon.json && !wants_moments && (o->out || o->prefetch);
-}
-
-int shuf__print_summary(shuf *daemon, const struct shuf__summary *summary)
-{
-    const struct shuf__output_options *o = summary->options;
-    const bool to_stdout = shuf__writes_to_stdout(o);
-    if (is_unasked(o))
-        return EX_OK;
-    if (o->prefetch) {
-        (o->daemon.json ? shuf__ready_json : shuf__ready_print)(summary, stdout);
-        return EX_OK;
-    }
-    if (o->daemon.json)
-        shuf__summary_json(summary, to_stdout ? stderr : stdout);
-    else if (!to_stdout)
-        print_lines(daemon, summary);
-    else if (shuf__wants_moments(o->request)) /* the user gave --summary */
-        shuf__summary_print(summary, stderr);
-    return to_stdout ? shuf__check_error_stream() : EX_OK;
 }
 
 /* The settings that are too small for a result that the daemon would keep: in device memory, and in
@@ -182,8 +211,8 @@ static int prefetch_result(shuf *daemon, const struct shuf__output_options *o,
     if (code != EX_OK)
         return code;
     shuf_status status = takes_lease(o)
-                             ? shuf__read_by_lease(daemon, o, NULL, NULL, &outcome->reading)
-                             : call_each(daemon, o, NULL, NULL, &outcome->result);
+                             ? read_by_lease(daemon, o, NULL, NULL, &outcome->reading)
+                             : shuf_each(daemon, o->request, NULL, NULL, &outcome->result);
     return to_exit_code(daemon, status, o);
 }
 
@@ -216,7 +245,7 @@ static int run_connected(shuf *daemon, const struct shuf__output_options *o)
     return code;
 }
 
-int shuf__run_request(const struct shuf__output_options *options)
+static int run_by_daemon(const struct shuf__output_options *options)
 {
     shuf *daemon;
     int code = shuf__connect_or_fail(&daemon, &options->daemon);
@@ -226,120 +255,224 @@ int shuf__run_request(const struct shuf__output_options *options)
     return code;
 }
 
-/* ---- the head line ---- */
+/* ---- A file in this process ---- */
+
+/* A thread computes a part of the values in the cache of its processor, and writes it to its place
+ * in the file. So there is one copy of the values, into the memory of the file system, and no page
+ * fault. */
 
 enum {
-    BYTES_MOST = 1 << 30, /* bytes of a result; a larger one may be slow: the cache may lack it */
-    KEY_COLUMNS = 12,
+    PART = 512 << 10, /* bytes: they fit the cache of one processor */
+    THREADS_MOST = 8, /* writes to a file wait for each other, so more threads are not faster */
+    PAGE = 4096,
 };
 
-struct head {
-    unsigned width; /* bytes of a value */
-    size_t bytes;
-    uint8_t values[SHUF__COLUMNS_MOST * sizeof(uint64_t)];
+struct run {
+    const struct shuf__output_options *o;
+    struct shuf__value_file file;
+    uint64_t values;      /* of the result */
+    pthread_mutex_t lock; /* guards the fields below */
+    char *free;           /* PART bytes for each thread that has not begun */
+    uint64_t next;        /* the first value of the next part */
+    uint64_t compute_ns;  /* of all threads together */
+    uint64_t fingerprint;
+    shuf_status status; /* of the first failure; then no thread begins another part */
+    char message[512];
+    int cause; /* errno of the first write that failed, or 0 */
 };
 
-static bool take_chunk(void *context, const void *bytes, size_t size)
+struct part {
+    uint64_t first, count; /* values */
+    char *bytes;
+    uint64_t fingerprint, compute_ns;
+};
+
+static shuf_status compute_part(const struct run *run, struct part *part)
 {
-    struct head *head = context;
-    const size_t room = sizeof head->values - head->bytes;
-    const size_t taken = size < room ? size : room;
-    memcpy(head->values + head->bytes, bytes, taken);
-    head->bytes += taken;
-    return head->bytes < sizeof head->values;
-}
-
-/* Prints the values that fit a line of `room` columns, and "..." if there are more. */
-static void print_values(const struct head *head, const shuf_shape *shape, size_t room)
-{
-    char line[SHUF__COLUMNS_MOST + 8] = "", text[SHUF__VALUE_TEXT];
-    const uint64_t all = shape->rows * shape->count;
-    size_t used = 0;
-    uint64_t shown = 0;
-    for (; shown < head->bytes / head->width; shown++) {
-        uint64_t bits = 0; /* little-endian: fewer bytes fill its low end */
-        memcpy(&bits, head->values + shown * head->width, head->width);
-        const size_t length = shuf__value_text(shape->dtype, bits, text);
-        const size_t rest = shown + 1 < all ? strlen(" ...") : 0;
-        if (used + length + 1 + rest > room)
-            break;
-        used += (size_t)sprintf(line + used, "%s%s", shown > 0 ? " " : "", text);
-    }
-    if (shown > 0)
-        shuf__print_line(stdout, "values", "%s%s", line, shown < all ? " ..." : "");
-}
-
-void shuf__head_line_print(shuf *daemon, const struct shuf__output_options *o)
-{
-    static struct head head;
-    const size_t columns = shuf__terminal_columns(STDOUT_FILENO);
-    if (!isatty(STDOUT_FILENO) || o->shape.bytes > BYTES_MOST || columns <= KEY_COLUMNS)
-        return;
-    head = (struct head){.width = o->shape.width};
-    shuf_status status = shuf_each(daemon, o->request, take_chunk, &head, NULL);
-    if (status == SHUF_OK || status == SHUF_CANCELLED)
-        print_values(&head, &o->shape, columns - KEY_COLUMNS);
-}
-
-/* ---- leases ---- */
-
-enum { CHUNK = 1 << 20 };
-
-static shuf_status read_chunks(shuf *daemon, const shuf_lease *lease, shuf_sink sink, void *context)
-{
-    static char chunk[CHUNK];
-    uint64_t all = lease->result.shape.bytes;
-    for (uint64_t done = 0; done < all;) {
-        size_t size = all - done < sizeof chunk ? (size_t)(all - done) : sizeof chunk;
-        shuf_status status = shuf_lease_read(daemon, lease, done, size, chunk);
-        if (status != SHUF_OK)
-            return status;
-        if (!sink(context, chunk, size))
-            return SHUF_CANCELLED;
-        done += size;
-    }
-    return SHUF_OK;
-}
-
-/* Compares `count` values, from number `first` on, with those of the reply. */
-static shuf_status compare_values(shuf *daemon, const shuf_lease *lease, uint64_t first,
-                                  unsigned count, const uint64_t *expected, bool *match)
-{
-    unsigned width = lease->result.shape.width;
-    for (unsigned i = 0; i < count; i++) {
-        uint64_t value = 0; /* little-endian: fewer bytes fill its low end */
-        shuf_status status = shuf_lease_read(daemon, lease, (first + i) * width, width, &value);
-        if (status != SHUF_OK)
-            return status;
-        *match = *match && value == expected[i];
-    }
-    return SHUF_OK;
-}
-
-static shuf_status compare_ends(shuf *daemon, const shuf_lease *lease, bool *match)
-{
-    const shuf_result *r = &lease->result;
-    *match = true;
-    shuf_status status = compare_values(daemon, lease, 0, r->n_first, r->first, match);
-    if (status == SHUF_OK)
-        status = compare_values(daemon, lease, r->shape.rows * r->shape.count - r->n_last,
-                                r->n_last, r->last, match);
+    const uint64_t begin = shuf__clock_ns();
+    const shuf_status status = shuf_host_part(run->o->request, part->first, part->count, 1,
+                                              part->bytes, &part->fingerprint);
+    part->compute_ns = shuf__clock_ns() - begin;
     return status;
 }
 
-shuf_status shuf__read_by_lease(shuf *daemon, const struct shuf__output_options *options,
-                                shuf_sink sink, void *context, struct shuf__lease_reading *reading)
+static bool next_part(struct run *run, struct part *part)
 {
-    const shuf_lease_options lease_options = {.transports = options->transport};
-    shuf_lease *lease = NULL;
-    shuf_status status = shuf_lease_take(daemon, options->request, &lease_options, &lease);
-    if (status != SHUF_OK)
-        return status;
-    status = compare_ends(daemon, lease, &reading->ends_match);
-    if (status == SHUF_OK && sink)
-        status = read_chunks(daemon, lease, sink, context);
-    reading->lease = *lease;
-    if (status != SHUF_OK)
-        return status; /* shuf_close() ends the lease; a release would replace the message */
-    return shuf_lease_release(daemon, &lease);
+    const uint64_t most = PART / run->o->shape.width;
+    pthread_mutex_lock(&run->lock);
+    const uint64_t left = run->status || run->cause ? 0 : run->values - run->next;
+    part->first = run->next;
+    part->count = left < most ? left : most;
+    run->next += part->count;
+    pthread_mutex_unlock(&run->lock);
+    return part->count > 0;
+}
+
+static void finish_part(struct run *run, const struct part *part, shuf_status status, int cause)
+{
+    pthread_mutex_lock(&run->lock);
+    if (status && !run->status)
+        snprintf(run->message, sizeof run->message, "%s", shuf_message(NULL));
+    run->status = run->status ? run->status : status;
+    run->cause = run->cause ? run->cause : cause;
+    run->fingerprint += part->fingerprint;
+    run->compute_ns += part->compute_ns;
+    pthread_mutex_unlock(&run->lock);
+}
+
+static void run_part(struct run *run, struct part *part)
+{
+    const uint64_t width = run->o->shape.width;
+    int cause = 0;
+    const shuf_status status = compute_part(run, part);
+    if (status == SHUF_OK)
+        cause = shuf__value_file_write_at(&run->file, part->first * width, part->bytes,
+                                          (size_t)(part->count * width));
+    finish_part(run, part, status, cause);
+}
+
+static void *run_parts(void *context)
+{
+    struct run *run = context;
+    struct part part = {0};
+    pthread_mutex_lock(&run->lock);
+    part.bytes = run->free;
+    run->free += PART;
+    pthread_mutex_unlock(&run->lock);
+    while (next_part(run, &part))
+        run_part(run, &part);
+    return NULL;
+}
+
+static int count_threads(const struct run *run)
+{
+    cpu_set_t set;
+    const uint64_t parts = (run->o->shape.bytes + PART - 1) / PART;
+    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : THREADS_MOST;
+    if (count > THREADS_MOST)
+        count = THREADS_MOST;
+    return parts >= (uint64_t)count ? count : parts > 1 ? (int)parts : 1;
+}
+
+/* The other threads block all signals. So the main thread receives them, and can block them. Fewer
+ * threads than `count` are enough. Returns the threads that have computed. */
+static int run_threads(struct run *run, int count)
+{
+    pthread_t threads[THREADS_MOST];
+    sigset_t all, old;
+    int started = 1;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    while (started < count && pthread_create(&threads[started], NULL, run_parts, run) == 0)
+        started++;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    run_parts(run);
+    for (int i = 1; i < started; i++)
+        pthread_join(threads[i], NULL);
+    return started;
+}
+
+/* Computes `count` values as bits. */
+static void compute_samples(struct run *run, uint64_t first, unsigned count, uint64_t *bits)
+{
+    const unsigned width = (unsigned)run->o->shape.width;
+    uint64_t values[SHUF_SAMPLES]; /* bytes, aligned for all types */
+    const struct part none = {0};
+    finish_part(run, &none, shuf_host_part(run->o->request, first, count, 1, values, NULL), 0);
+    for (unsigned i = 0; i < count; i++) {
+        bits[i] = 0; /* little-endian: fewer bytes fill its low end */
+        memcpy(&bits[i], (const char *)values + i * width, width);
+    }
+}
+
+static unsigned count_samples(uint64_t values)
+{
+    return values < SHUF_SAMPLES ? (unsigned)values : SHUF_SAMPLES;
+}
+
+static void make_result(struct run *run, int threads, shuf_result *result)
+{
+    *result = (shuf_result){.shape = run->o->shape,
+                            .backend = "cpu",
+                            .device = "this process",
+                            .device_ns = run->compute_ns / (unsigned)threads,
+                            .fingerprint = run->fingerprint};
+    if (run->o->request->kind == SHUF_PERMUTATION)
+        snprintf(result->algorithm, sizeof result->algorithm, "primefold");
+    result->n_first = count_samples(run->values);
+    result->n_last = count_samples(run->values - result->n_first); /* no value is in both */
+    compute_samples(run, 0, result->n_first, result->first);
+    compute_samples(run, run->values - result->n_last, result->n_last, result->last);
+}
+
+static int end_file(struct run *run)
+{
+    run->file.output.cause = run->cause;
+    if (run->status)
+        return shuf__fail_with(shuf__exit_code(run->status), "%s", run->message);
+    return run->cause ? shuf__output_failed(&run->file.output)
+                      : shuf__value_file_commit(&run->file);
+}
+
+static int compute_file(struct run *run, shuf_result *result)
+{
+    const int count = count_threads(run);
+    void *memory = NULL;
+    if (posix_memalign(&memory, PAGE, (size_t)count * PART) != 0)
+        return shuf__fail_with(EX_OSERR, "--out %s: out of memory for %d parts", run->o->out,
+                               count);
+    run->free = memory;
+    shuf__progress_phase("writing", run->o->shape.bytes);
+    make_result(run, run_threads(run, count), result);
+    free(memory);
+    return end_file(run);
+}
+
+static int write_parts(struct run *run, shuf_result *result)
+{
+    const struct shuf__output_options *o = run->o;
+    int code = shuf__value_file_open(&run->file, o->out, o->format, &o->shape, o->batch);
+    if (code != EX_OK)
+        return code;
+    code = compute_file(run, result);
+    shuf__value_file_close(&run->file);
+    return code;
+}
+
+/* True for a regular file with binary values that this process can compute, in any order: not for a
+ * named key, moments or a transport, which need a daemon, and not for philox24 and lcg. */
+static bool needs_no_daemon(const struct shuf__output_options *o)
+{
+    enum shuf_algorithm algorithm = SHUF_ALGORITHM_PRIMEFOLD;
+    struct shuf__error error;
+    const shuf_request *r = o->request;
+    const bool stream = r->kind == SHUF_NUMBERS;
+    if (!stream && shuf__algorithm_parse(r->permutation.algorithm, &algorithm, &error))
+        return false;
+    return o->out && !o->transport && !shuf__format_is_text(o->format) &&
+           !(stream ? r->numbers.key : r->permutation.key) && !shuf__wants_moments(r) &&
+           shuf_algorithm_has_random_access(algorithm) && !shuf__output_path_is_direct(o->out);
+}
+
+static int run_in_process(const struct shuf__output_options *o)
+{
+    static struct run run;
+    shuf_result result;
+    const uint64_t begin = shuf__clock_ns();
+    shuf__progress_set_quiet(o->daemon.quiet);
+    run = (struct run){
+        .o = o, .values = o->shape.rows * o->shape.count, .lock = PTHREAD_MUTEX_INITIALIZER};
+    const int code = write_parts(&run, &result);
+    const uint64_t seen_ns = shuf__clock_ns() - begin;
+    shuf__progress_end();
+    if (code != EX_OK)
+        return code;
+    return shuf__print_summary(NULL, &(struct shuf__summary){o, &result, NULL, seen_ns});
+}
+
+/* ---- The request ---- */
+
+int shuf__run_request(const struct shuf__output_options *options)
+{
+    return (needs_no_daemon(options) ? run_in_process : run_by_daemon)(options);
 }

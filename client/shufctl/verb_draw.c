@@ -2,23 +2,20 @@
  *
  * The verbs that compute random numbers of a stream, one for each distribution.
  */
-#include "verb_draw.h"
-
-#include "describe_request.h"
 #include "exit.h"
 #include "number.h"
 #include "option_parse.h"
 #include "option_values.h"
-#include "order_options.h"
 #include "request.h"
-#include "run_file.h"
 #include "run_request.h"
+#include "summary.h"
+#include "verb_options.h"
 #include "verbs.h"
 
 #include <string.h>
 #include <sysexits.h>
 
-/* ---- the options ---- */
+/* ---- The options ---- */
 
 enum key {
     KEY_COUNT = 0x100,
@@ -295,7 +292,7 @@ void shuf__draw_options(int argc, char **argv, shuf_request *request,
     shuf__options_parse(&argp, argc, argv, &parse);
 }
 
-/* ---- the verbs ---- */
+/* ---- The verbs ---- */
 
 /* The distribution has the name of the verb, which is the last word of argv[0]. */
 static shuf_distribution distribution_of(const char *program)
@@ -314,5 +311,5 @@ int shuf__verb_draw(int argc, char **argv)
                             .numbers = {.distribution = distribution_of(argv[0])}};
     struct shuf__output_options options;
     shuf__draw_options(argc, argv, &request, &options);
-    return (shuf__file_needs_no_daemon(&options) ? shuf__run_file : shuf__run_request)(&options);
+    return shuf__run_request(&options);
 }

@@ -3,13 +3,13 @@
  * `shufctl drop`: frees the memory of unused results.
  */
 #include "connect.h"
-#include "daemon_options.h"
 #include "exit.h"
 #include "json.h"
 #include "option_parse.h"
 #include "option_values.h"
 #include "units.h"
 #include "user.h"
+#include "verb_options.h"
 #include "verbs.h"
 
 #include <inttypes.h>

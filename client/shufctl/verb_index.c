@@ -2,8 +2,6 @@
  *
  * `shufctl index`: values at single positions of a permutation, or positions of values.
  */
-#include "verb_index.h"
-
 #include "clock.h"
 #include "connect.h"
 #include "exit.h"
@@ -11,10 +9,11 @@
 #include "number.h"
 #include "option_parse.h"
 #include "option_values.h"
-#include "order_options.h"
 #include "progress.h"
 #include "request.h"
+#include "summary.h"
 #include "value_file.h"
+#include "verb_options.h"
 #include "verbs.h"
 
 #include <argp.h>
@@ -80,7 +79,7 @@ struct parse {
     int other;      /* a given option that only `permute` has, or 0 */
 };
 
-/* ---- Places ------------------------------------------------------------------ */
+/* ---- Places ---- */
 
 /* Adds one number of a list. `field` names its source in errors. */
 static shuf_status add_text(struct shuf__numbers *places, const char *field, const char *text,
@@ -125,7 +124,8 @@ static shuf_status add_line(struct shuf__numbers *places, char *line, size_t len
     return SHUF_OK;
 }
 
-int shuf__index_read_places(struct shuf__numbers *places)
+/* Reads standard input to its end. Returns EX_OK, or prints one line and returns the exit code. */
+static int read_places_of_stdin(struct shuf__numbers *places)
 {
     char *line = NULL;
     size_t room = 0;
@@ -143,7 +143,7 @@ int shuf__index_read_places(struct shuf__numbers *places)
     return EX_OK;
 }
 
-/* ---- Options ----------------------------------------------------------------- */
+/* ---- Options ---- */
 
 static void refuse_other(struct argp_state *state, const struct parse *parse)
 {
@@ -295,7 +295,7 @@ void shuf__index_options(int argc, char **argv, struct shuf__index_options *opti
     shuf__options_parse(&argp, argc, argv, &parse);
 }
 
-/* ---- Values to a file ------------------------------------------------------- */
+/* ---- Values to a file ---- */
 
 static int write_found(const struct shuf__index_options *o, const uint64_t *found)
 {
@@ -312,7 +312,7 @@ static int write_found(const struct shuf__index_options *o, const uint64_t *foun
     return code;
 }
 
-/* ---- JSON ------------------------------------------------------------------- */
+/* ---- JSON ---- */
 
 static int print_look_up_json(const struct shuf__index_options *o, const uint64_t *found,
                               uint64_t seen_ns)
@@ -338,7 +338,7 @@ static int print_look_up_json(const struct shuf__index_options *o, const uint64_
     return EX_OK;
 }
 
-/* ---- The verb --------------------------------------------------------------- */
+/* ---- The verb ---- */
 
 /* Checks n by a request for a slice of one value, because that has the same limits of n. */
 static int check_permutation_n(const shuf_permutation *permutation)
@@ -405,7 +405,7 @@ int shuf__verb_index(int argc, char **argv)
     struct shuf__index_options options;
     shuf__index_options(argc, argv, &options);
     shuf__progress_set_quiet(options.daemon.quiet);
-    int code = options.read_places ? shuf__index_read_places(&options.places) : EX_OK;
+    int code = options.read_places ? read_places_of_stdin(&options.places) : EX_OK;
     if (code == EX_OK)
         code = check_places(&options.permutation, &options.places);
     if (code == EX_OK)

@@ -3,15 +3,13 @@
  * `shufctl leases`: lists the leases of results.
  */
 #include "connect.h"
-#include "daemon_options.h"
-#include "describe_request.h"
 #include "error.h"
 #include "exit.h"
 #include "json.h"
-#include "order_options.h"
-#include "output_options.h"
+#include "summary.h"
 #include "units.h"
 #include "user.h"
+#include "verb_options.h"
 #include "verbs.h"
 
 #include <inttypes.h>

@@ -3,13 +3,11 @@
  * `shufctl mix`: computes a mixture of data sets by weights, in this process.
  */
 #include "clock.h"
-#include "describe_request.h"
 #include "exit.h"
 #include "json.h"
-#include "mix_options.h"
-#include "output_path.h"
+#include "output.h"
 #include "progress.h"
-#include "run_request.h"
+#include "summary.h"
 #include "units.h"
 #include "value_file.h"
 #include "verbs.h"

@@ -4,14 +4,13 @@
  * machine.
  */
 #include "connect.h"
-#include "daemon_options.h"
 #include "error.h"
 #include "exit.h"
 #include "json.h"
 #include "socket.h"
-#include "start_command.h"
 #include "units.h"
 #include "user.h"
+#include "verb_options.h"
 #include "verbs.h"
 
 #include <dirent.h>

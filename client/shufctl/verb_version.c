@@ -4,9 +4,9 @@
  * answers.
  */
 #include "connect.h"
-#include "daemon_options.h"
 #include "json.h"
 #include "shuf.h"
+#include "verb_options.h"
 #include "verbs.h"
 
 #include <sysexits.h>

@@ -6,12 +6,8 @@
  */
 #include "error.h"
 #include "fuzz.h"
-#include "mix_options.h"
 #include "program.h"
-#include "shuffle_options.h"
-#include "verb_draw.h"
-#include "verb_index.h"
-#include "verb_permute.h"
+#include "verbs.h"
 
 #include <argp.h>
 #include <setjmp.h>

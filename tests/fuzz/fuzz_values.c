@@ -7,7 +7,7 @@
 #include "amount.h"
 #include "config/config.h"
 #include "config/endpoint.h"
-#include "fraction_text.h"
+#include "format_value.h"
 #include "fuzz.h"
 #include "nearest.h"
 #include "number.h"
@@ -43,7 +43,7 @@ static void number(const char *text)
 static void decimal(const char *text)
 {
     double value, again = 0;
-    char out[SHUF__FRACTION_TEXT];
+    char out[SHUF__VALUE_TEXT];
     const shuf_status status = shuf__decimal_parse("field", text, &value, &error);
     if (status) {
         check_refusal(status);

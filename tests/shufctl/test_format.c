@@ -7,8 +7,8 @@
 #include "output.h"
 #include "support/cmocka_all.h"
 #include "support/random.h"
-#include "text.h"
 #include "units.h"
+#include "value_file.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -26,7 +26,7 @@ static void fill_with_random_values(uint8_t *values, unsigned width)
     }
 }
 
-/* Makes the expected text with printf(), which text.c does not use. */
+/* Makes the expected text with printf(), which format_value.c does not use. */
 static size_t expect_text(const uint8_t *values, unsigned width, bool batch, char *out)
 {
     size_t size = 0;

@@ -3,9 +3,9 @@
  * The end of shufctl without a daemon: the exit code of each status, and the command that shufctl
  * proposes to start a daemon.
  */
+#include "connect.h"
 #include "exit.h"
 #include "pid_namespace.h"
-#include "start_command.h"
 #include "support/cmocka_all.h"
 
 #include <stdio.h>

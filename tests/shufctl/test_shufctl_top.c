@@ -4,7 +4,7 @@
  */
 #include "support/shufctl.h"
 #include "support/wire.h"
-#include "top_page.h"
+#include "verb_top.h"
 
 #include "support/cmocka_all.h"
 

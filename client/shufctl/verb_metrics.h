@@ -2,8 +2,8 @@
  *
  * Reads metrics in the text format of Prometheus: one sample at a time.
  */
-#ifndef SHUF__METRIC_SAMPLES_H
-#define SHUF__METRIC_SAMPLES_H
+#ifndef SHUF__VERB_METRICS_H
+#define SHUF__VERB_METRICS_H
 
 #include <stdbool.h>
 #include <stddef.h>

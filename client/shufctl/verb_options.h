@@ -1,17 +1,62 @@
 /* SPDX-License-Identifier: MIT
  *
- * The options of every verb that has values: the request and its output, parsed and checked.
+ * The options that several verbs have: those of the daemon, of an order, and of the output.
  */
-#ifndef SHUF__OUTPUT_OPTIONS_H
-#define SHUF__OUTPUT_OPTIONS_H
+#ifndef SHUF__VERB_OPTIONS_H
+#define SHUF__VERB_OPTIONS_H
 
-#include "daemon_options.h"
+#include "algorithm.h"
 #include "shuf.h"
 
 #include <argp.h>
 #include <stdbool.h>
+#include <stdint.h>
 
-/* ---- formats ---- */
+/* ---- The daemon ---- */
+
+/* Every verb has these: the socket, the wait for a daemon, and --json except for `top`. */
+struct shuf__daemon_options {
+    const char *socket; /* NULL: the default */
+    uint64_t wait_ns;   /* for a daemon that does not answer yet */
+    bool json;
+    bool quiet; /* prints only errors and requested output */
+};
+
+/* For the `children` of a verb with more options. Its input is a struct shuf__daemon_options. It
+ * rejects arguments that are no options. */
+extern const struct argp shuf__daemon_argp;
+
+/* The same without --json. */
+extern const struct argp shuf__connection_argp;
+
+/* For a verb without other options. Ends the process as argp does for --help and for a wrong
+ * option. */
+void shuf__daemon_options(int argc, char **argv, const char *doc,
+                          struct shuf__daemon_options *options);
+
+/* ---- The order ---- */
+
+/* --seed or --key selects an order by a number or by the name of a key of the daemon. */
+
+/* Rows for the table of options, after those of other required options: an argp row with group 0
+ * takes the group of the row before it, and --key has group 1. */
+#define SHUF__SEED_OPTIONS(seed, key)                                                        \
+    {"seed", seed, "S", 0, "The seed, any number below 2^64 (required, unless --key)", 0},   \
+    {                                                                                        \
+        "key", key, "NAME", 0, "A key of the daemon instead of a seed: shufctl help keys", 1 \
+    }
+
+/* Ends the process if both options are given. */
+void shuf__check_seed_options(struct argp_state *state, bool seed, bool key);
+
+/* The value of --key. */
+const char *shuf__key_option(struct argp_state *state, const char *text);
+
+/* The value of --algorithm, whose argument in the help is SHUF__ALGORITHM_CHOICES. Ends the process
+ * if it is empty; libshuf checks the name. */
+const char *shuf__algorithm_option(struct argp_state *state, const char *text);
+
+/* ---- Formats ---- */
 
 enum shuf__format {
     SHUF__FORMAT_RAW,
@@ -41,7 +86,7 @@ enum shuf__format shuf__format_of_file(struct argp_state *state, const char *out
 /* The suffix of the path with its dot, ".npy"; "" for none. */
 const char *shuf__suffix(const char *path);
 
-/* ---- the options ---- */
+/* ---- The output ---- */
 
 struct shuf__chunk_list; /* chunk_list.h */
 
@@ -76,8 +121,5 @@ static inline bool shuf__wants_moments(const shuf_request *request)
 {
     return request->kind == SHUF_NUMBERS && request->numbers.moments;
 }
-
-/* "u32"; "-" for an unknown type. */
-const char *shuf__dtype_text(shuf_dtype dtype);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * The state of a daemon at one moment, as `shufctl top` reads it.
  */
-#ifndef SHUF__TOP_SAMPLE_H
-#define SHUF__TOP_SAMPLE_H
+#ifndef SHUF__VERB_TOP_H
+#define SHUF__VERB_TOP_H
 
 #include "shuf.h"
 
@@ -28,7 +28,9 @@ struct shuf__top_sample {
     unsigned leases;
 };
 
-/* Fails as the calls of the library do, with the message in the handle. */
-shuf_status shuf__top_sample_read(shuf *handle, struct shuf__top_sample *sample);
+/* The time in nanoseconds within which this share of the requests between the two samples was
+ * answered. It is the upper bound of a bucket; 0 if there were no requests. */
+uint64_t shuf__top_quantile(const struct shuf__top_sample *before,
+                            const struct shuf__top_sample *now, double share);
 
 #endif
