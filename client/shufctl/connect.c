@@ -173,13 +173,7 @@ bool shuf__must_choose_daemon(const char *path)
     return access(path, F_OK) != 0 && shuf__socket_list("GPU-", found, 2) > 0;
 }
 
-/* Only systemd knows whether the units have failed, or an administrator has stopped them. False
- * without an answer. */
-static bool units_have_failed(void)
-{
-    return system("systemctl --quiet is-failed 'shufd*' >/dev/null 2>&1") == 0;
-}
-
+/* If the units have failed, `shufctl doctor` has the reason and the next step. */
 static const char *units_command(void)
 {
     if (!shuf__units_are_enabled())
@@ -187,10 +181,7 @@ static const char *units_command(void)
     if (shuf__unit_is_masked("shufd.socket") || shuf__unit_is_masked("shufd.service"))
         return "systemctl unmask shufd.socket shufd.service; systemctl restart shufd.target, as "
                "root";
-    if (!units_have_failed()) /* stopped, or active although somebody has removed the socket */
-        return "systemctl restart shufd.target, as root";
-    return "systemctl reset-failed 'shufd*'; systemctl restart shufd.target, as root; if it fails "
-           "again, journalctl --unit 'shufd*' says why";
+    return "systemctl restart shufd.target, as root; if it fails, shufctl doctor says why";
 }
 
 /* own: the command already has one for a daemon of this user. */
