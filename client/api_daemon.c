@@ -39,9 +39,8 @@ static void add_user(shuf_daemon *to, const Shuf__User *from)
 static shuf_status read_status_reply(struct shuf__round_trip *trip, const Shuf__Reply *reply,
                                      struct shuf__error *error)
 {
-    if (reply->body_case != SHUF__REPLY__BODY_STATUS_REPLY)
-        return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a StatusReply",
-                          (int)reply->body_case);
+    if (shuf__reply_check(reply, SHUF__REPLY__BODY_STATUS_REPLY, "a StatusReply", error))
+        return error->status;
     const Shuf__StatusReply *from = reply->status_reply;
     shuf_daemon *to = trip->context;
     *to = (shuf_daemon){
@@ -111,9 +110,8 @@ enum { METRICS_MAX = 64 << 20 }; /* bytes: no daemon has a longer text */
 static shuf_status read_metrics_reply(struct shuf__round_trip *trip, const Shuf__Reply *reply,
                                       struct shuf__error *error)
 {
-    if (reply->body_case != SHUF__REPLY__BODY_METRICS)
-        return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a MetricsReply",
-                          (int)reply->body_case);
+    if (shuf__reply_check(reply, SHUF__REPLY__BODY_METRICS, "a MetricsReply", error))
+        return error->status;
     if (reply->payload_bytes > METRICS_MAX)
         return shuf__fail(error, SHUF_PROTOCOL, "metrics of %" PRIu64 " bytes: expected at most %d",
                           reply->payload_bytes, METRICS_MAX);
@@ -164,9 +162,8 @@ shuf_status shuf_daemon_metrics(shuf *handle, shuf_metrics_format format, char *
 static shuf_status read_page(struct shuf__round_trip *trip, const Shuf__Reply *reply,
                              struct shuf__error *error)
 {
-    if (reply->body_case != SHUF__REPLY__BODY_LEASES)
-        return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a LeasesReply",
-                          (int)reply->body_case);
+    if (shuf__reply_check(reply, SHUF__REPLY__BODY_LEASES, "a LeasesReply", error))
+        return error->status;
     *(const Shuf__LeasesReply **)trip->context = reply->leases;
     return SHUF_OK;
 }
@@ -237,9 +234,8 @@ shuf_status shuf_leases(shuf *handle, shuf_lease_visitor visit, void *context)
 static shuf_status read_drop_reply(struct shuf__round_trip *trip, const Shuf__Reply *reply,
                                    struct shuf__error *error)
 {
-    if (reply->body_case != SHUF__REPLY__BODY_DROP)
-        return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a DropReply",
-                          (int)reply->body_case);
+    if (shuf__reply_check(reply, SHUF__REPLY__BODY_DROP, "a DropReply", error))
+        return error->status;
     *(shuf_dropped *)trip->context = (shuf_dropped){
         .results = reply->drop->results,
         .host_bytes = reply->drop->host_bytes,

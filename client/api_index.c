@@ -27,9 +27,8 @@ static shuf_status read_look_ups(struct shuf__round_trip *trip, const Shuf__Repl
                                  struct shuf__error *error)
 {
     struct look_up_reply *to = trip->context;
-    if (reply->body_case != SHUF__REPLY__BODY_INDEX)
-        return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected an IndexReply",
-                          (int)reply->body_case);
+    if (shuf__reply_check(reply, SHUF__REPLY__BODY_INDEX, "an IndexReply", error))
+        return error->status;
     const Shuf__IndexReply *from = reply->index;
     if (from->n_value != to->count)
         return shuf__fail(error, SHUF_PROTOCOL, "reply of %zu values: expected %zu", from->n_value,

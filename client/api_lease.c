@@ -403,10 +403,7 @@ static shuf_status read_write_reply(struct shuf__round_trip *trip, const Shuf__R
                                     struct shuf__error *error)
 {
     (void)trip;
-    if (reply->body_case == SHUF__REPLY__BODY_WRITE)
-        return SHUF_OK;
-    return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a WriteReply",
-                      (int)reply->body_case);
+    return shuf__reply_check(reply, SHUF__REPLY__BODY_WRITE, "a WriteReply", error);
 }
 
 static shuf_status send_write(shuf *handle, const struct shuf__held_lease *lease, uint64_t offset,

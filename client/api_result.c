@@ -509,17 +509,12 @@ static shuf_status fetch_in_parts(shuf *handle, const shuf_request *request,
 
 /* ---- The calls ---- */
 
-/* Checks the pointers first, then the request. */
 shuf_status shuf_shape_of(const shuf_request *request, shuf_shape *shape, char *message,
                           size_t size)
 {
-    const struct shuf__argument pointers[] = {
-        SHUF__POINTER(request), SHUF__POINTER(shape), {NULL, false}};
+    struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(request), SHUF__POINTER(shape));
     struct shuf__request_message m;
-    struct shuf__error *error = shuf__error_of(NULL);
-    *error = (struct shuf__error){0};
-    if (shuf__check_pointers(pointers, error) == SHUF_OK &&
-        shuf__request_message_make(&m, request, error) == SHUF_OK)
+    if (!error->status && !shuf__request_message_make(&m, request, error))
         *shape = m.shape;
     if (message && size > 0)
         snprintf(message, size, "%s", error->text);

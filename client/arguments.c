@@ -25,7 +25,7 @@ struct shuf__error *shuf__error_of(shuf *handle)
     return handle && handle != own.refused ? &handle->error : &own.error;
 }
 
-shuf_status shuf__check_pointers(const struct shuf__argument *arguments, struct shuf__error *error)
+static shuf_status check_pointers(const struct shuf__argument *arguments, struct shuf__error *error)
 {
     for (; arguments->name; arguments++)
         if (arguments->is_null)
@@ -38,22 +38,21 @@ struct shuf__error *shuf__begin_local(const struct shuf__argument *arguments)
 {
     struct shuf__error *error = shuf__error_of(NULL);
     *error = (struct shuf__error){0};
-    shuf__check_pointers(arguments, error);
+    check_pointers(arguments, error);
     return error;
 }
 
-/* Begins a call. `thread` is the address of a thread-local variable, which identifies the thread.
- * False if another thread is in a call. After fork(), `user` may name a thread of the parent, so
+/* False if another thread is in a call. After fork(), `user` may name a thread of the parent, so
  * the child ignores it. */
-static bool enter_handle(shuf *handle, const void *thread)
+static bool enter_handle(shuf *handle)
 {
     const void *user = NULL;
-    if (atomic_load_explicit(&handle->user, memory_order_relaxed) != thread &&
-        !atomic_compare_exchange_strong_explicit(&handle->user, &user, thread, memory_order_acquire,
+    if (atomic_load_explicit(&handle->user, memory_order_relaxed) != &own &&
+        !atomic_compare_exchange_strong_explicit(&handle->user, &user, &own, memory_order_acquire,
                                                  memory_order_relaxed)) {
         if (shuf__handle_is_ours(handle))
             return false;
-        atomic_store_explicit(&handle->user, thread, memory_order_relaxed);
+        atomic_store_explicit(&handle->user, &own, memory_order_relaxed);
         handle->depth = 0;
     }
     if (handle->depth++ == 0) {
@@ -71,7 +70,7 @@ static void leave_handle(shuf *handle)
 
 static bool enter(shuf *handle)
 {
-    if (enter_handle(handle, &own)) {
+    if (enter_handle(handle)) {
         if (own.refused == handle)
             own.refused = NULL;
         return true;
@@ -90,7 +89,7 @@ static shuf_status check_call(shuf *handle, const struct shuf__argument *argumen
         return shuf__fail(error, SHUF_INVALID,
                           "handle: in use by the call that called this sink, observer or visitor; "
                           "expected another handle, or the end of that call");
-    return shuf__check_pointers(arguments, error);
+    return check_pointers(arguments, error);
 }
 
 shuf *shuf__begin_call(shuf *handle, const struct shuf__argument *arguments)

@@ -39,9 +39,6 @@ shuf *shuf__begin_call(shuf *handle, const struct shuf__argument *arguments);
 /* Unmaps idle mappings if a reply has asked for it. */
 void shuf__end_call(shuf *const *call);
 
-/* As above, with the message in *error. */
-shuf_status shuf__check_pointers(const struct shuf__argument *arguments, struct shuf__error *error);
-
 /* The beginning of a call without a handle: clears the message of the thread, and checks the
  * pointers. Returns the place of the message, with the status of the check. */
 #define SHUF__BEGIN_LOCAL(...) \

@@ -209,10 +209,7 @@ static shuf_status read_release_reply(struct shuf__round_trip *trip, const Shuf_
                                       struct shuf__error *error)
 {
     (void)trip;
-    if (reply->body_case == SHUF__REPLY__BODY_RELEASE)
-        return SHUF_OK;
-    return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a ReleaseReply",
-                      (int)reply->body_case);
+    return shuf__reply_check(reply, SHUF__REPLY__BODY_RELEASE, "a ReleaseReply", error);
 }
 
 shuf_status shuf__release_send(shuf *h, Shuf__Release *message, struct shuf__error *error)

@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -45,18 +44,110 @@ static void set_cancel_socket(struct shuf__cancel *cancel, int fd)
     pthread_mutex_unlock(&cancel->mutex);
 }
 
+/* ---- The receive buffer ---- */
+
+enum { DESCRIPTORS = 4 }; /* read from one message; a valid reply has at most one */
+
+static void open_receiver(struct shuf__receiver *receiver)
+{
+    receiver->start = receiver->end = 0;
+    receiver->descriptors = 0;
+    receiver->truncated = false;
+    receiver->descriptor = -1;
+}
+
+/* Moves the descriptor to the caller, who closes it. -1: none. */
+static int take_descriptor(struct shuf__receiver *receiver)
+{
+    int fd = receiver->descriptor;
+    receiver->descriptor = -1;
+    return fd;
+}
+
+static void close_receiver(struct shuf__receiver *receiver)
+{
+    int fd = take_descriptor(receiver);
+    if (fd >= 0)
+        close(fd);
+    open_receiver(receiver);
+}
+
+static void keep_first(struct shuf__receiver *receiver, const uint8_t *at, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        int fd;
+        memcpy(&fd, at + i * sizeof fd, sizeof fd); /* aligned for bytes only */
+        if (receiver->descriptor < 0)
+            receiver->descriptor = fd;
+        else
+            close(fd);
+        receiver->descriptors++;
+    }
+}
+
+/* Reads once from the socket to `out`, as recv(). Ignores the unread bytes of the receiver. */
+static ssize_t receive_once(struct shuf__receiver *receiver, int fd, void *out, size_t size,
+                            int flags)
+{
+    union {
+        struct cmsghdr aligned;
+        uint8_t bytes[CMSG_SPACE(DESCRIPTORS * sizeof(int))];
+    } control;
+    struct iovec part = {.iov_base = out, .iov_len = size};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control};
+    ssize_t got = recvmsg(fd, &message, flags | MSG_CMSG_CLOEXEC);
+    if (got < 0)
+        return got;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
+        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+            keep_first(receiver, CMSG_DATA(c), (c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+    receiver->truncated |= message.msg_flags & MSG_CTRUNC;
+    return got;
+}
+
+/* Reads once from the socket into the receiver, which must not be full. Returns as recv(). */
+static ssize_t fill_receiver(struct shuf__receiver *receiver, int fd)
+{
+    size_t held = receiver->end - receiver->start;
+    assert(held < sizeof receiver->bytes);
+    if (receiver->start > 0)
+        memmove(receiver->bytes, receiver->bytes + receiver->start, held);
+    receiver->start = 0;
+    receiver->end = held;
+    ssize_t got =
+        receive_once(receiver, fd, receiver->bytes + held, sizeof receiver->bytes - held, 0);
+    if (got > 0)
+        receiver->end += (size_t)got;
+    return got;
+}
+
+/* Moves at most `size` unread bytes to `out`, and returns their number. */
+static size_t read_receiver(struct shuf__receiver *receiver, void *out, size_t size)
+{
+    size_t held = receiver->end - receiver->start;
+    if (size > held)
+        size = held;
+    if (size > 0)
+        memcpy(out, receiver->bytes + receiver->start, size);
+    receiver->start += size;
+    return size;
+}
+
 /* ---- The end of a connection ---- */
 
-/* Keeps the cause of the end for a later message about a lost lease. A connection whose handshake
- * failed has no leases, so its end does not replace the cause of the connection before. */
 static void close_socket(struct shuf__connection *connection)
 {
     set_cancel_socket(&connection->cancel, -1);
     close(connection->fd);
     connection->fd = -1;
-    shuf__receiver_close(&connection->receiver);
+    close_receiver(&connection->receiver);
 }
 
+/* Keeps the cause of the end for a later message about a lost lease. A connection whose handshake
+ * failed has no leases, so its end does not replace the cause of the connection before. */
 void shuf__connection_close(struct shuf__connection *connection, enum shuf__closed_by closed_by)
 {
     if (connection->fd < 0)
@@ -202,8 +293,8 @@ static shuf_status receive_some(struct shuf__connection *connection, void *out, 
     for (;;) {
         if (limit_wait(connection, SO_RCVTIMEO, end) != 0)
             return fail_and_close(connection, "a reply was expected", error);
-        ssize_t got = out ? shuf__receiver_receive(receiver, connection->fd, out, size, MSG_WAITALL)
-                          : shuf__receiver_fill(receiver, connection->fd);
+        ssize_t got = out ? receive_once(receiver, connection->fd, out, size, MSG_WAITALL)
+                          : fill_receiver(receiver, connection->fd);
         if (got > 0) {
             *received = (size_t)got;
             connection->has_received = true;
@@ -221,9 +312,11 @@ static shuf_status check_descriptors(struct shuf__connection *connection, unsign
                                      struct shuf__error *error)
 {
     struct shuf__receiver *receiver = &connection->receiver;
-    unsigned received = receiver->descriptors;
-    bool truncated = receiver->truncated;
-    if (shuf__receiver_check_descriptors(receiver, expected))
+    const unsigned received = receiver->descriptors;
+    const bool truncated = receiver->truncated;
+    receiver->descriptors = 0;
+    receiver->truncated = false;
+    if (received == expected && !truncated)
         return SHUF_OK;
     if (truncated && received < expected)
         shuf__fail(error, SHUF_IO,
@@ -240,7 +333,7 @@ shuf_status shuf__connection_receive(struct shuf__connection *connection, void *
                                      size_t *received, struct shuf__error *error)
 {
     assert(size > 0);
-    *received = shuf__receiver_read(&connection->receiver, out, size);
+    *received = read_receiver(&connection->receiver, out, size);
     if (*received > 0)
         return SHUF_OK;
     if (receive_some(connection, out, size, received, error))
@@ -252,7 +345,7 @@ shuf_status shuf__connection_receive(struct shuf__connection *connection, void *
 static shuf_status receive_long_frame(struct shuf__connection *connection, size_t size,
                                       struct shuf__error *error)
 {
-    size_t got, done = shuf__receiver_read(&connection->receiver, connection->buffer, size);
+    size_t got, done = read_receiver(&connection->receiver, connection->buffer, size);
     for (; done < size; done += got)
         if (receive_some(connection, connection->buffer + done, size - done, &got, error))
             return error->status;
@@ -336,7 +429,7 @@ shuf_status shuf__connection_reply(struct shuf__connection *connection, const Sh
 
 int shuf__connection_descriptor(struct shuf__connection *connection)
 {
-    return shuf__receiver_descriptor(&connection->receiver);
+    return take_descriptor(&connection->receiver);
 }
 
 /* ---- Strings and errors of the peer ---- */
@@ -347,6 +440,19 @@ void shuf__copy_string(char *out, size_t size, const char *word)
     memcpy(out, word, length);
     out[length] = '\0';
     shuf__make_printable(out);
+}
+
+static shuf_status fail_body(const Shuf__Reply *reply, const char *expected,
+                             struct shuf__error *error)
+{
+    return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected %s", (int)reply->body_case,
+                      expected);
+}
+
+shuf_status shuf__reply_check(const Shuf__Reply *reply, Shuf__Reply__BodyCase body,
+                              const char *name, struct shuf__error *error)
+{
+    return reply->body_case == body ? SHUF_OK : fail_body(reply, name, error);
 }
 
 shuf_status shuf__reply_fail(const Shuf__Reply *reply, struct shuf__error *error)
@@ -462,8 +568,7 @@ static shuf_status check_hello(struct shuf__connection *connection, const Shuf__
     if (reply->status != SHUF_OK)
         shuf__reply_fail(reply, error);
     else if (reply->body_case != SHUF__REPLY__BODY_HELLO || reply->payload_bytes != 0)
-        shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a HelloReply",
-                   (int)reply->body_case);
+        fail_body(reply, "a HelloReply", error);
     else if (reply->hello->version != SHUF__PROTOCOL_VERSION)
         refuse_version(reply->hello, error);
     else
@@ -505,7 +610,7 @@ static shuf_status open_once(struct shuf__connection *connection, struct shuf__e
         return shuf__fail(error, SHUF_INVALID, "socket: none, shuf_connect() refused the path");
     if (shuf__is_interrupted(0))
         return shuf__fail_interrupted(connection->address.sun_path, error);
-    shuf__receiver_open(&connection->receiver);
+    open_receiver(&connection->receiver);
     connection->limits = (struct shuf__wait_limits){0};
     connection->fd = shuf__client_socket();
     set_cancel_socket(&connection->cancel, connection->fd);

@@ -10,12 +10,13 @@
 
 #include "error.h"
 #include "message.h"
-#include "receiver.h"
+#include "shuf.pb-c.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <sys/un.h>
 
 enum {
@@ -43,6 +44,16 @@ struct shuf__cancel {
 /* The timeouts of a socket in nanoseconds, as last set. {0}: a new socket, which has none. */
 struct shuf__wait_limits {
     uint64_t receive_ns, send_ns;
+};
+
+/* The receive buffer of a socket. It reads ahead, so a small reply and its payload cost one system
+ * call. It owns the descriptors that arrive (SCM_RIGHTS), so none leaks. */
+struct shuf__receiver {
+    size_t start, end;    /* of the unread bytes */
+    unsigned descriptors; /* received since the last check */
+    bool truncated;       /* the kernel had to drop descriptors */
+    int descriptor;       /* the first one, or -1; the others are closed */
+    uint8_t bytes[8192];
 };
 
 struct shuf__connection {
@@ -89,6 +100,10 @@ void shuf__copy_string(char *out, size_t size, const char *word);
 
 /* Fails with the status and the printable message of a reply whose status is not SHUF_OK. */
 shuf_status shuf__reply_fail(const Shuf__Reply *reply, struct shuf__error *error);
+
+/* Fails with SHUF_PROTOCOL if the reply has another body. `name`: as in "a StatusReply". */
+shuf_status shuf__reply_check(const Shuf__Reply *reply, Shuf__Reply__BodyCase body,
+                              const char *name, struct shuf__error *error);
 
 /* If the interrupt function ends the call, closes the connection and fails with SHUF_CANCELLED. */
 shuf_status shuf__connection_end_if_interrupted(struct shuf__connection *connection,

@@ -4,7 +4,6 @@
  */
 #include "gpu_view.h"
 
-#include <assert.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -11,7 +11,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #define X(name, number, text, parameters, types) \
@@ -466,9 +465,8 @@ shuf_status shuf__request_message_read_reply(const struct shuf__request_message 
                                              const Shuf__Reply *reply, shuf_result *result,
                                              struct shuf__error *error)
 {
-    if (reply->body_case != SHUF__REPLY__BODY_RESULT)
-        return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a ResultReply",
-                          (int)reply->body_case);
+    if (shuf__reply_check(reply, SHUF__REPLY__BODY_RESULT, "a ResultReply", error))
+        return error->status;
     const Shuf__ResultReply *p = reply->result;
     if (check_shape(&m->shape, p, error) || check_kind(m, p, error))
         return error->status;

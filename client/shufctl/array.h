@@ -6,7 +6,6 @@
 #ifndef SHUF__ARRAY_H
 #define SHUF__ARRAY_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

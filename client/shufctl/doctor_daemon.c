@@ -4,7 +4,6 @@
  */
 #include "connect.h"
 #include "doctor.h"
-#include "error.h"
 #include "exit.h"
 #include "membership.h"
 #include "pid_namespace.h"

@@ -4,7 +4,6 @@
  * client/python/src/shufd/_mixture.py has the same arguments.
  */
 #include "exit.h"
-#include "number.h"
 #include "option_parse.h"
 #include "option_values.h"
 #include "verbs.h"

@@ -14,8 +14,6 @@
 #include "units.h"
 #include "value_file.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>

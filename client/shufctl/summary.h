@@ -11,7 +11,6 @@
 #include "verb_options.h"
 
 #include <jansson.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 

@@ -22,7 +22,7 @@ struct shuf__text {
     unsigned width;    /* bytes of a value */
     uint64_t per_line; /* values */
     uint64_t column;   /* of the next value */
-    char separator;    /* the number of values in a line */
+    char separator;    /* between the values of a line */
     unsigned held;     /* bytes of an incomplete value */
     uint8_t partial[8];
     size_t used;

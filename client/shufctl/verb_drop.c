@@ -3,7 +3,6 @@
  * `shufctl drop`: frees the memory of unused results.
  */
 #include "connect.h"
-#include "exit.h"
 #include "json.h"
 #include "option_parse.h"
 #include "option_values.h"

@@ -6,7 +6,6 @@
 #define SHUF__VERB_METRICS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 enum { SHUF__SAMPLE_LABELS = 8, SHUF__SAMPLE_TEXT = 280 };
 

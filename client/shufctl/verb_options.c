@@ -5,7 +5,6 @@
 #include "verb_options.h"
 
 #include "algorithm.h"
-#include "dtype.h"
 #include "number.h"
 #include "option_parse.h"
 #include "option_values.h"
