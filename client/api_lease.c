@@ -45,7 +45,9 @@ static void free_lease(struct shuf__held_lease *lease)
     free(lease);
 }
 
-shuf_status shuf__lease_check(shuf *handle, const shuf_lease *lease)
+/* Fails with SHUF_INVALID, and the message in the handle, if the handle does not hold the lease: it
+ * may be released, so its memory is not read. */
+static shuf_status check_lease(shuf *handle, const shuf_lease *lease)
 {
     const struct shuf__held_lease *held = LIST_FIRST(&handle->leases);
     while (held && &held->public_lease != lease)
@@ -65,7 +67,7 @@ shuf_status shuf_lease_release(shuf *handle, shuf_lease **lease)
         return SHUF_INVALID;
     if (!lease || !*lease)
         return SHUF_OK;
-    if (shuf__lease_check(handle, *lease))
+    if (check_lease(handle, *lease))
         return handle->error.status;
     struct shuf__held_lease *l = (struct shuf__held_lease *)*lease;
     const bool must_send = end_held_lease(l, &release);
@@ -277,7 +279,7 @@ shuf_status shuf__input_check(shuf *handle, const shuf_request *request, const s
         return SHUF_OK;
     if (!input)
         return shuf__fail(&handle->error, SHUF_INVALID, "input NULL: expected a lease");
-    if (shuf__lease_check(handle, input))
+    if (check_lease(handle, input))
         return handle->error.status;
     if (old == input)
         return shuf__fail(&handle->error, SHUF_INVALID,
@@ -291,7 +293,7 @@ static shuf_status take_lease(shuf *handle, const shuf_request *request,
 {
     struct lease_take t;
     struct shuf__error ignored;
-    if (shuf__lease_check(handle, *lease) || shuf__input_check(handle, request, *lease))
+    if (check_lease(handle, *lease) || shuf__input_check(handle, request, *lease))
         return handle->error.status;
     t.lease = (struct shuf__held_lease *)*lease;
     bool must_release = t.lease && end_held_lease(t.lease, &t.release);
@@ -384,7 +386,7 @@ shuf_status shuf_lease_read(shuf *handle, const shuf_lease *lease, uint64_t offs
     SHUF__BEGIN_CALL(call, handle, SHUF__POINTER(lease));
     if (!call)
         return SHUF_INVALID;
-    if (shuf__handle_check(handle) || shuf__lease_check(handle, lease) ||
+    if (shuf__handle_check(handle) || check_lease(handle, lease) ||
         check_read(lease, offset, bytes, out, &handle->error))
         return handle->error.status;
     const struct shuf__mapping *mapping = ((const struct shuf__held_lease *)lease)->mapping;
@@ -458,7 +460,7 @@ shuf_status shuf_lease_write(shuf *handle, const shuf_lease *lease, uint64_t off
     SHUF__BEGIN_CALL(call, handle, SHUF__POINTER(lease));
     if (!call)
         return SHUF_INVALID;
-    if (shuf__handle_check(handle) || shuf__lease_check(handle, lease) ||
+    if (shuf__handle_check(handle) || check_lease(handle, lease) ||
         check_write(l, offset, bytes, in, &handle->error))
         return handle->error.status;
     if (bytes == 0)

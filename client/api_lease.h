@@ -27,12 +27,8 @@ struct shuf__held_lease {
     size_t copy_size; /* bytes */
 };
 
-/* Fails with SHUF_INVALID, and the message in the handle, if the handle does not hold the lease: it
- * may be released, so its memory is not read. */
-shuf_status shuf__lease_check(shuf *handle, const shuf_lease *lease);
-
-/* Checks the input of RECORDS like shuf__lease_check(). It must also not be `old`, the lease that
- * the call gives back. */
+/* Fails with SHUF_INVALID, and the message in the handle, if the handle does not hold the input of
+ * RECORDS, or if the input is `old`, the lease that the call gives back. */
 shuf_status shuf__input_check(shuf *handle, const shuf_request *request, const shuf_lease *old);
 
 /* Adds the input of RECORDS, which is checked, to the message. Does nothing with other kinds. */

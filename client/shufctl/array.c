@@ -7,6 +7,7 @@
 #include "error.h"
 #include "exit.h"
 #include "npy.h"
+#include "output.h"
 #include "progress.h"
 #include "shuf.h"
 #include "verb_options.h"
@@ -38,20 +39,6 @@ static ssize_t read_at(int fd, uint64_t offset, size_t size, void *out)
         done += (size_t)got;
     }
     return (ssize_t)done;
-}
-
-static bool write_all(int fd, const char *bytes, size_t size)
-{
-    while (size > 0) {
-        ssize_t written = write(fd, bytes, size);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return false;
-        bytes += written;
-        size -= (size_t)written;
-    }
-    return true;
 }
 
 static int cannot_read(const struct shuf__array *a, const char *why)
@@ -142,7 +129,7 @@ static int copy_all(int from, int to, bool *reading)
             return 0;
         if (got < 0 && errno == EINTR)
             continue;
-        if (got < 0 || !write_all(to, buffer, (size_t)got))
+        if (got < 0 || !shuf__write_all(to, buffer, (size_t)got))
             return errno;
         shuf__progress_add((uint64_t)got);
     }

@@ -45,15 +45,9 @@ extern const struct shuf__check shuf__machine_checks[], shuf__daemon_checks[];
 void shuf__find(struct shuf__finding *finding, enum shuf__finding_level level, const char *advice,
                 const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* The check of the units of systemd that start the daemon: the socket and the service. */
-void shuf__check_unit(const struct shuf__patient *patient, struct shuf__finding *finding);
-
-/* Its finding from the output of `systemctl show UNIT`. Returns whether the unit neither starts nor
- * stops. */
+/* The finding about a unit of systemd from the output of `systemctl show UNIT`. Returns whether the
+ * unit neither starts nor stops. */
 bool shuf__find_unit_state(struct shuf__finding *finding, const char *unit, FILE *properties);
-
-/* The check of where the daemon publishes its metrics. */
-void shuf__check_metrics(const struct shuf__patient *patient, struct shuf__finding *finding);
 
 /* Opens a file that another user may have named or made. NULL: it is no file; to open a FIFO or a
  * device could wait or do harm. */

@@ -430,21 +430,27 @@ int shuf__output_reserve(struct shuf__output *output, uint64_t bytes)
                                              : shuf__output_failed(output);
 }
 
-bool shuf__output_write(struct shuf__output *output, const void *bytes, size_t size)
+bool shuf__write_all(int fd, const void *bytes, size_t size)
 {
     const char *p = bytes;
     while (size > 0) {
-        ssize_t written = write(output->fd, p, size);
+        const ssize_t written = write(fd, p, size);
         if (written < 0 && errno == EINTR)
             continue;
-        if (written < 0) {
-            output->cause = errno;
+        if (written < 0)
             return false;
-        }
         p += written;
         size -= (size_t)written;
     }
     return true;
+}
+
+bool shuf__output_write(struct shuf__output *output, const void *bytes, size_t size)
+{
+    const bool is_written = shuf__write_all(output->fd, bytes, size);
+    if (!is_written)
+        output->cause = errno;
+    return is_written;
 }
 
 int shuf__output_write_at(const struct shuf__output *output, uint64_t offset, const void *bytes,

@@ -43,6 +43,9 @@ int shuf__output_reserve(struct shuf__output *output, uint64_t bytes);
 bool shuf__output_write(struct shuf__output *output, const void *bytes, size_t size);
 int shuf__output_failed(const struct shuf__output *output);
 
+/* The same for any descriptor. False with errno. */
+bool shuf__write_all(int fd, const void *bytes, size_t size);
+
 /* Writes to a regular file from `offset` on. Several threads may call it. Returns 0 or errno. */
 int shuf__output_write_at(const struct shuf__output *output, uint64_t offset, const void *bytes,
                           size_t size);

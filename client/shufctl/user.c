@@ -16,7 +16,8 @@
 #include <string.h>
 #include <sysexits.h>
 
-const char *shuf__user_name(uint32_t uid)
+/* The name of the user; NULL if there is none. Valid until the next call. */
+static const char *user_name(uint32_t uid)
 {
     static const struct passwd *user; /* a list has many lines of one user */
     if (!user || user->pw_uid != uid)
@@ -26,7 +27,7 @@ const char *shuf__user_name(uint32_t uid)
 
 const char *shuf__user_text(char text[SHUF__USER_TEXT], uint32_t uid)
 {
-    const char *name = shuf__user_name(uid);
+    const char *name = user_name(uid);
     if (name)
         snprintf(text, SHUF__USER_TEXT, "%s", name);
     else
@@ -52,7 +53,7 @@ bool shuf__user_find(const char *text, uint32_t *uid)
 
 void shuf__json_user(json_t *object, uint32_t uid)
 {
-    const char *name = shuf__user_name(uid);
+    const char *name = user_name(uid);
     shuf__json_integer(object, "uid", uid);
     if (name)
         shuf__json_text(object, "user", name);

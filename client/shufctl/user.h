@@ -9,9 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The name of the user; NULL if there is none. Valid until the next call. */
-const char *shuf__user_name(uint32_t uid);
-
 enum { SHUF__USER_TEXT = 64 };
 
 /* The name or, without one, the number. */
