@@ -5,21 +5,128 @@
 #include "config.h"
 
 #include "cause.h"
-#include "comment.h"
-#include "endpoint.h"
+#include "error.h"
 #include "nearest.h"
 #include "number.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ini.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* ---- Where a server listens ---------------------------------------------------------- */
+
+static bool parse_port(const char *text, in_port_t *port)
+{
+    uint64_t number;
+    struct shuf__error ignored;
+    if (shuf__number_parse_in("port", text, 1, 65535, &number, &ignored))
+        return false;
+    *port = htons((uint16_t)number);
+    return true;
+}
+
+static bool parse_v4(const char *host, const char *port, struct shuf__endpoint *endpoint)
+{
+    struct sockaddr_in *address = &endpoint->address.v4;
+    address->sin_family = AF_INET;
+    endpoint->length = sizeof *address;
+    return inet_pton(AF_INET, host, &address->sin_addr) == 1 &&
+           ntohl(address->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET &&
+           parse_port(port, &address->sin_port);
+}
+
+static bool parse_v6(const char *host, const char *port, struct shuf__endpoint *endpoint)
+{
+    struct sockaddr_in6 *address = &endpoint->address.v6;
+    address->sin6_family = AF_INET6;
+    address->sin6_addr = in6addr_loopback;
+    endpoint->length = sizeof *address;
+    return strcmp(host, "[::1]") == 0 && parse_port(port, &address->sin6_port);
+}
+
+static bool parse_port_of_host(const char *text, struct shuf__endpoint *endpoint)
+{
+    char host[64];
+    const char *colon = strrchr(text, ':');
+    if (!colon || (size_t)(colon - text) >= sizeof host)
+        return false;
+    snprintf(host, sizeof host, "%.*s", (int)(colon - text), text);
+    return (host[0] == '[' ? parse_v6 : parse_v4)(host, colon + 1, endpoint);
+}
+
+shuf_status shuf__endpoint_parse(const char *field, const char *text,
+                                 struct shuf__endpoint *endpoint, struct shuf__error *error)
+{
+    memset(endpoint, 0, sizeof *endpoint);
+    if (strcmp(text, "off") == 0)
+        return SHUF_OK;
+    const bool ok = parse_port_of_host(text, endpoint);
+    endpoint->family = endpoint->address.any.sa_family;
+    if (ok)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_INVALID, "%s %.80s: expected off, 127.0.0.1:PORT or [::1]:PORT",
+                      field, *text ? text : "''");
+}
+
+/* ---- Comments ------------------------------------------------------------------------ */
+
+/* A '#' or ';' begins a comment at the beginning of a line, and after a blank. */
+static bool has_comment(const char *value)
+{
+    for (const char *mark = value; (mark = strpbrk(mark, "#;")) != NULL; mark++)
+        if (mark == value || isspace((unsigned char)mark[-1]))
+            return true;
+    return false;
+}
+
+/* Refuses a value that a file cannot hold, because the rest of its line would be a comment, and a
+ * value in quotes. Fails with SHUF_INVALID. */
+static shuf_status refuse_comment(const char *key, const char *value, struct shuf__error *error)
+{
+    if (has_comment(value))
+        return shuf__fail(error, SHUF_INVALID,
+                          "%s %.64s: expected no '#' or ';' at the beginning or after a blank", key,
+                          value);
+    if (*value == '"' || *value == '\'')
+        return shuf__fail(error, SHUF_INVALID, "%s %.64s: expected the value without quotes", key,
+                          value);
+    return SHUF_OK;
+}
+
+/* Adds to the error of a wrong value that a comment needs a blank before it, if the value seems to
+ * have one. Returns the status of the error. */
+static shuf_status explain_comment(const char *value, struct shuf__error *error)
+{
+    const size_t used = strlen(error->text);
+    const char *mark = strpbrk(value, "#;");
+    if (mark)
+        snprintf(error->text + used, sizeof error->text - used,
+                 "; a comment needs a blank before its '%c'", *mark);
+    return error->status;
+}
+
+/* Cuts a comment that begins with a blank and '#'. libinih itself cuts one with ';'. */
+static void cut_comment(char *line)
+{
+    for (char *hash = line; (hash = strchr(hash, '#')) != NULL; hash++)
+        if (hash > line && (hash[-1] == ' ' || hash[-1] == '\t')) {
+            *hash = '\0';
+            return;
+        }
+}
+
+/* ---- The values of keys -------------------------------------------------------------- */
 
 enum kind { TEXT, PATH, BACKEND, ENDPOINT, TEXTFILE, NUMBER, AMOUNT, DURATION, MODE, LEVEL, PLACE };
 enum when { RELOAD, RESTART };
@@ -150,7 +257,7 @@ static shuf_status set_value(struct shuf__config *config, const struct param *pa
                              const char *value, struct shuf__error *error)
 {
     void *field = field_of(config, param);
-    if (shuf__comment_refuse(param->key, value, error))
+    if (refuse_comment(param->key, value, error))
         return error->status;
     switch (param->kind) {
     case TEXT:
@@ -178,7 +285,7 @@ static shuf_status set_value(struct shuf__config *config, const struct param *pa
 static shuf_status set_param(struct shuf__config *config, const struct param *param,
                              const char *value, struct shuf__error *error)
 {
-    return set_value(config, param, value, error) ? shuf__comment_explain(value, error) : SHUF_OK;
+    return set_value(config, param, value, error) ? explain_comment(value, error) : SHUF_OK;
 }
 
 struct shuf__config_help shuf__config_help(enum shuf__config_key key)
@@ -234,6 +341,8 @@ shuf_status shuf__config_set(struct shuf__config *config, const char *key, const
         return refuse_key(key, error);
     return set_param(config, param, value, error);
 }
+
+/* ---- Reading a file ------------------------------------------------------------------ */
 
 /* The state that the callbacks of libinih share. */
 struct reading {
@@ -307,7 +416,7 @@ static char *read_line(char *out, int size, void *context)
         shuf__fail(&error, SHUF_INVALID, "line of %d bytes or more: expected fewer", size - 1);
     if (error.status)
         note_fault(reading, &error);
-    shuf__comment_cut(out);
+    cut_comment(out);
     refuse_section(reading, out);
     return out;
 }
@@ -392,6 +501,17 @@ const char *shuf__config_locate(const struct shuf__config *config, struct shuf__
     return error->text;
 }
 
+void shuf__warn_of_config(const struct shuf__config *config, const struct shuf__log *log,
+                          const char *format, ...)
+{
+    struct shuf__error warning = {.status = SHUF_INVALID};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(warning.text, sizeof warning.text, format, args);
+    va_end(args);
+    shuf__log(log, SHUF__LOG_WARNING, "%s", shuf__config_locate(config, &warning));
+}
+
 static const char *value_text(const struct param *param, const struct shuf__config *config,
                               char text[SHUF__NUMBER_TEXT])
 {
@@ -421,7 +541,7 @@ static const char *value_text(const struct param *param, const struct shuf__conf
     return "";
 }
 
-/* ---- Changes ------------------------------------------------------------------ */
+/* ---- Changes ------------------------------------------------------------------------- */
 
 bool shuf__config_diff(const struct shuf__config *from, const struct shuf__config *to, size_t *next,
                        struct shuf__config_change *change)
@@ -463,4 +583,42 @@ void shuf__config_update(struct shuf__config *config, const struct shuf__config 
         if (params[i].when == RELOAD)
             memcpy(field_of(config, &params[i]), (const char *)from + params[i].offset,
                    params[i].size);
+}
+
+/* ---- The text of a configuration, config/shufd.conf ---------------------------------- */
+
+static void print_help(const struct shuf__config_help *help, FILE *out)
+{
+    for (const char *line = help->text; *line;) {
+        const size_t length = strcspn(line, "\n");
+        const bool is_last = line[length] == '\0';
+        fprintf(out, "# %.*s%s\n", (int)length, line,
+                is_last && help->needs_restart ? " (restart)" : "");
+        line += length + !is_last;
+    }
+}
+
+void shuf__config_print(const struct shuf__config *config, FILE *out)
+{
+    char text[SHUF__CONFIG_VALUE], origin[SHUF__CONFIG_ORIGIN];
+    if (!config->source.no_file)
+        fprintf(out, "# %s\n#\n", shuf__config_origin(config, origin));
+    fprintf(
+        out,
+        "# SPDX-License-Identifier: MIT\n#\n"
+        "# The configuration of shufd. Every key is optional. A key without a line has its "
+        "default.\n"
+        "# Write sizes as 8Gi, 8G or 8589934592, and durations as 10min, 5s or 50us;\n"
+        "# `shufctl help units` lists all forms. A blank and a '#' or ';' after a value begin a\n"
+        "# comment.\n"
+        "# On SIGHUP shufd reads the file again. Keys marked (restart) take effect only at the "
+        "next\n"
+        "# start.\n");
+    for (int key = 0; key < SHUF__CONFIG_KEYS; key++) {
+        const struct shuf__config_help help = shuf__config_help((enum shuf__config_key)key);
+        const char *value = shuf__config_value(config, (enum shuf__config_key)key, text);
+        fputc('\n', out);
+        print_help(&help, out);
+        fprintf(out, "%s =%s%s\n", help.name, *value ? " " : "", value);
+    }
 }

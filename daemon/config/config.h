@@ -10,6 +10,7 @@
 #include "error.h"
 #include "log.h"
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,7 +19,7 @@
 typedef char shuf__config_TEXT[108];
 typedef char shuf__config_PATH[108];
 typedef char shuf__config_BACKEND[108];  /* as shuf__backend_open() takes it */
-typedef char shuf__config_ENDPOINT[108]; /* endpoint.h */
+typedef char shuf__config_ENDPOINT[108]; /* of shuf__endpoint_parse() */
 typedef char shuf__config_TEXTFILE[108]; /* the path of a file of metrics */
 typedef uint64_t shuf__config_NUMBER;
 typedef struct shuf__amount shuf__config_AMOUNT; /* amount.h */
@@ -143,5 +144,21 @@ static inline uint64_t shuf__config_ms(shuf__config_DURATION nanoseconds)
 
 /* Writes the configuration as a file that shuf__config_read() accepts, each key with its help. */
 void shuf__config_print(const struct shuf__config *config, FILE *out);
+
+/* Where a server listens: "off", "127.0.0.1:PORT" or "[::1]:PORT". Other addresses are refused,
+ * because they would be open to other machines. */
+struct shuf__endpoint {
+    int family; /* AF_UNSPEC: off */
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } address;
+    socklen_t length;
+};
+
+/* Reads an endpoint. Fails with SHUF_INVALID; the error begins with `field`. */
+shuf_status shuf__endpoint_parse(const char *field, const char *text,
+                                 struct shuf__endpoint *endpoint, struct shuf__error *error);
 
 #endif

@@ -6,7 +6,7 @@
  */
 #include "http.h"
 
-#include "config/endpoint.h"
+#include "config/config.h"
 #include "http_connections.h"
 #include "remedy.h"
 

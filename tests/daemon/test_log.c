@@ -3,7 +3,7 @@
  * The log under attack: nobody reads it, or clients cause lines without end. The daemon still
  * serves and ends, and reports how many lines are missing.
  */
-#include "config/log_limit.h"
+#include "config/log.h"
 #include "support/bystander.h"
 #include "support/child.h"
 #include "support/cmocka_all.h"

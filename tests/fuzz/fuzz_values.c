@@ -6,7 +6,6 @@
 #include "algorithm.h"
 #include "amount.h"
 #include "config/config.h"
-#include "config/endpoint.h"
 #include "format_value.h"
 #include "fuzz.h"
 #include "nearest.h"
