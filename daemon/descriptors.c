@@ -6,7 +6,7 @@
 
 #include "host/kept_file.h"
 #include "memory/inode_watch.h"
-#include "net/closing.h"
+#include "net/peer_socket.h"
 
 #include <dirent.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Divides the limit of open files. A connection needs a descriptor, and so do a client process
- * (process.h), a user (event_set.h) and a block. Each has its part, so none of them fails for lack
+ * (process.h), a user (ready.h) and a block. Each has its part, so none of them fails for lack
  * of descriptors.
  */
 #ifndef SHUFD_DESCRIPTORS_H
@@ -16,7 +16,7 @@ struct shuf__descriptors {
     uint64_t clients;    /* the most connections */
     uint64_t of_clients; /* the most connections, client processes and users together */
     uint64_t blocks;     /* the most blocks */
-    uint64_t closing;    /* the most sockets that wait to be closed (closing.h) */
+    uint64_t closing;    /* the most sockets that wait to be closed (peer_socket.h) */
 };
 
 /* Raises the limit of open files, and counts the descriptors that the daemon has inherited. Fails

@@ -5,7 +5,7 @@
 #include "fail_start.h"
 
 #include "end_guard.h"
-#include "net/refuse.h"
+#include "net/refusals.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -394,7 +394,7 @@ static struct shuf__log_queue *queue_start(struct shuf__log_output output)
 /* Adds a line, from any thread. With a `key`, the line is of the kind `key`, and
  * at most `rate` lines of this kind are written a second. 0: no limit. */
 static void queue_add(struct shuf__log_queue *queue, const struct shuf__log_line *line,
-                         const char *key, uint64_t rate)
+                      const char *key, uint64_t rate)
 {
     const uint64_t now = now_ns();
     pthread_mutex_lock(&queue->mutex);
@@ -428,8 +428,9 @@ static bool reader_is_ready(void)
     return poll(&reader, 1, 0) > 0;
 }
 
-/* Waits up to a second until all lines are written. If the thread still waits for the reader after a second, or for a disk or a processor after
- * END_SECONDS, the queue is not freed, and the thread ends with the process. */
+/* Waits up to a second until all lines are written. If the thread still waits for the reader after
+ * a second, or for a disk or a processor after END_SECONDS, the queue is not freed, and the thread
+ * ends with the process. */
 static void queue_stop(struct shuf__log_queue *queue)
 {
     pthread_mutex_lock(&queue->mutex);

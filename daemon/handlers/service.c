@@ -6,7 +6,7 @@
 
 #include "dispatch.h"
 #include "keys/key_changes.h"
-#include "net/slow_readers.h"
+#include "net/drain.h"
 #include "number.h"
 #include "units.h"
 

@@ -4,7 +4,6 @@
  */
 #include "acceptor.h"
 
-#include "closing.h"
 #include "peer_socket.h"
 
 #include <assert.h>
@@ -71,7 +70,7 @@ static shuf_status check_connections(const struct shuf__acceptor *acceptor,
 }
 
 /* The first connection of a process takes another descriptor (process.h), and so does the first one
- * of a user (event_set.h). */
+ * of a user (ready.h). */
 static shuf_status check_descriptors(const struct shuf__acceptor *acceptor,
                                      const struct shuf__account *account, const struct ucred *peer,
                                      struct shuf__error *error)

@@ -32,7 +32,7 @@ struct shuf__acceptor {
 int shuf__acceptor_init(struct shuf__acceptor *acceptor, struct shuf__sessions *sessions,
                         const struct shuf__listener *listener);
 
-/* Sets the limits, also that of sockets that wait to be closed (closing.h). A user who is not
+/* Sets the limits, also that of sockets that wait to be closed (peer_socket.h). A user who is not
  * privileged may have `of_user` of the sessions that the other users leave, and at least one. A
  * session needs a descriptor, and a process (process.h) too.
  */

@@ -26,7 +26,7 @@ struct shuf__listener {
     struct timespec born; /* of the file, because a new file may have its inode number */
 };
 
-/* Takes the socket that the service manager has passed (activation.h), else opens a socket at
+/* Takes the socket that the service manager has passed, else opens a socket at
  * `path`. Sets `mode` and `group` ("": no change) before clients can connect. Makes the directory
  * only for the default path. On success error->text is a warning, or "". Fails with SHUF_BUSY if a
  * daemon uses the path; the message names this daemon. Fails with SHUF_INVALID for an invalid path
@@ -52,6 +52,12 @@ void shuf__listener_close(struct shuf__listener *listener);
 
 /* Releases the lock, so that another daemon can start. */
 void shuf__listener_unlock(struct shuf__listener *listener);
+
+/* The socket that a service manager passes (sd_listen_fds(3)). The service manager keeps the
+ * socket, so connections wait in its backlog while the daemon restarts. Sets *fd to the socket, or
+ * to -1 if the process was passed no descriptors. Fails with SHUF_INVALID if none of the
+ * descriptors is a listening Unix socket of that name. A process may call it once. */
+shuf_status shuf__activation_take(int *fd, struct shuf__error *error);
 
 /* The process at the other end of a socket, by SO_PEERCRED. If the kernel does not tell it, its pid
  * is 0, its uid is -1, which no user has, and errno has the reason. */

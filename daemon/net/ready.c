@@ -5,8 +5,79 @@
 #include "ready.h"
 
 #include <stdlib.h>
+#include <unistd.h>
+
+/* ---- The sockets of a user ----------------------------------------------------------- */
+
+/* To stop watching and to start again costs as much as several reports. */
+enum { MOST_REPEATS = 4 };
 
 enum { TAKEN = 16 }; /* events of a user at a time */
+
+static struct shuf__event_set *set_of(void *poll)
+{
+    return (struct shuf__event_set *)((char *)poll - offsetof(struct shuf__event_set, poll));
+}
+
+/* The loop reports the events again each time until the owner takes them. */
+static void on_socket_events(uv_poll_t *poll, int status, int events)
+{
+    struct shuf__event_set *set = set_of(poll);
+    (void)status;
+    (void)events;
+    if (++set->repeats > MOST_REPEATS) {
+        uv_poll_stop(poll);
+        set->is_watched = false;
+    }
+    set->has_events(set);
+}
+
+static void watch_set(struct shuf__event_set *set)
+{
+    set->repeats = 0;
+    if (!set->is_watched)
+        uv_poll_start(&set->poll, UV_READABLE, on_socket_events);
+    set->is_watched = true;
+}
+
+/* False: there are no descriptors or no memory. Then the set needs no close. */
+static bool open_set(struct shuf__event_set *set, uv_loop_t *loop)
+{
+    set->is_watched = false;
+    set->fd = epoll_create1(EPOLL_CLOEXEC);
+    if (set->fd < 0)
+        return false;
+    if (uv_poll_init(loop, &set->poll, set->fd) != 0) {
+        close(set->fd);
+        return false;
+    }
+    watch_set(set);
+    return true;
+}
+
+/* Takes at most `most` events, in turn among the sockets. If it returns fewer, the loop reports
+ * later ones. */
+static int take_from(struct shuf__event_set *set, struct epoll_event *events, int most)
+{
+    const int count = epoll_wait(set->fd, events, most, 0);
+    watch_set(set);
+    return count < 0 ? 0 : count; /* EINTR cannot happen, because the call does not wait */
+}
+
+static void on_closed(uv_handle_t *poll)
+{
+    struct shuf__event_set *set = set_of(poll);
+    close(set->fd);
+    set->closed(set);
+}
+
+/* Ends in a later turn of the loop, with closed(). */
+static void close_set(struct shuf__event_set *set)
+{
+    uv_close((uv_handle_t *)&set->poll, on_closed);
+}
+
+/* ---- Users --------------------------------------------------------------------------- */
 
 void shuf__ready_init(struct shuf__ready_queue *queue, uv_loop_t *loop)
 {
@@ -16,8 +87,6 @@ void shuf__ready_init(struct shuf__ready_queue *queue, uv_loop_t *loop)
     queue->count = 0;
     queue->used_ns = 0;
 }
-
-/* ---- Users ---- */
 
 /* A user that was idle begins with the used time of the user that was served last, so nobody saves
  * up time by being idle. */
@@ -79,7 +148,7 @@ static struct shuf__ready_user *add_user(struct shuf__ready_queue *queue, uint32
     user->sockets.has_events = on_events;
     user->sockets.closed = free_user;
     TAILQ_INIT(&user->ready);
-    if (!shuf__event_set_open(&user->sockets, queue->loop)) {
+    if (!open_set(&user->sockets, queue->loop)) {
         free(user);
         return NULL;
     }
@@ -107,7 +176,7 @@ void shuf__ready_user_unref(struct shuf__ready_user *user)
     set_idle_if_done(user);
     LIST_REMOVE(user, link);
     user->queue->count--;
-    shuf__event_set_close(&user->sockets);
+    close_set(&user->sockets);
 }
 
 void shuf__ready_leave(struct shuf__ready *session)
@@ -116,7 +185,14 @@ void shuf__ready_leave(struct shuf__ready *session)
     shuf__ready_user_unref(session->user);
 }
 
-/* ---- Sessions ---- */
+/* ---- Sessions ------------------------------------------------------------------------ */
+
+bool shuf__ready_watch(struct shuf__ready *session, int fd, uint32_t before, uint32_t wanted)
+{
+    struct epoll_event event = {.events = wanted, .data.ptr = session};
+    const int operation = !wanted ? EPOLL_CTL_DEL : before ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+    return before == wanted || epoll_ctl(session->user->sockets.fd, operation, fd, &event) == 0;
+}
 
 void shuf__ready_add(struct shuf__ready *session)
 {
@@ -138,12 +214,12 @@ void shuf__ready_remove(struct shuf__ready *session)
     set_idle_if_done(user);
 }
 
-/* ---- Turns ---- */
+/* ---- Turns --------------------------------------------------------------------------- */
 
 static void take_events(struct shuf__ready_user *user)
 {
     struct epoll_event events[TAKEN];
-    const int count = shuf__event_set_take(&user->sockets, events, TAKEN);
+    const int count = take_from(&user->sockets, events, TAKEN);
     for (int i = 0; i < count; i++) {
         struct shuf__ready *session = events[i].data.ptr;
         session->report(session, events[i].events);

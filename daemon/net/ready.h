@@ -4,19 +4,32 @@
  * has room for more of a reply. Users share the time of the loop's thread as they share the device
  * (engine/turns.h). The user whose sessions have used the least time is next. So even a user with
  * many busy connections delays another user by only one request. The sessions of a user take turns
- * in order. The sockets of a user are in a set of their own (event_set.h), and the queue takes
- * their events in the user's turn. New connections have a turn too, as those of another user
+ * in order. The sockets of a user are in a set of their own (struct shuf__event_set), and the queue
+ * takes their events in the user's turn. New connections have a turn too, as those of another user
  * (acceptor.h). All calls are on the loop's thread.
  */
 #ifndef SHUFD_READY_H
 #define SHUFD_READY_H
 
-#include "event_set.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/epoll.h>
 #include <sys/queue.h>
+#include <uv.h>
+
+/* A set of sockets (epoll) inside the set of the loop. The loop gets one event for all sockets of
+ * the set, and the owner takes their events when it is ready to handle them. So sockets with events
+ * cost the loop nothing until then, however many there are. */
+struct shuf__event_set {
+    int fd;
+    uv_poll_t poll;
+    bool is_watched;  /* by the loop */
+    unsigned repeats; /* reports since the owner has taken the events */
+    /* The owner sets these. */
+    void (*has_events)(struct shuf__event_set *set); /* the loop's event */
+    void (*closed)(struct shuf__event_set *set);     /* the last call: frees the memory of `set` */
+};
 
 /* The uid for new connections, whose users are not known yet. */
 static const uint32_t SHUF__READY_NOBODY = UINT32_MAX;
@@ -61,12 +74,10 @@ bool shuf__ready_join(struct shuf__ready_queue *queue, struct shuf__ready *sessi
 void shuf__ready_leave(struct shuf__ready *session);
 void shuf__ready_user_unref(struct shuf__ready_user *user);
 
-/* Watches the session's socket as shuf__event_set_watch() does. */
-static inline bool shuf__ready_watch(struct shuf__ready *session, int fd, uint32_t before,
-                                     uint32_t wanted)
-{
-    return shuf__event_set_watch(&session->user->sockets, fd, before, wanted, session);
-}
+/* Watches the session's socket for the events `wanted` (EPOLLIN, EPOLLOUT, EPOLLRDHUP; 0: none)
+ * instead of those of the last call, `before`. A closed socket leaves the set. False: there is no
+ * memory, or the user has too many watched sockets. */
+bool shuf__ready_watch(struct shuf__ready *session, int fd, uint32_t before, uint32_t wanted);
 
 /* Does nothing if the session is in the queue already. */
 void shuf__ready_add(struct shuf__ready *session);

@@ -1,17 +1,69 @@
 /* SPDX-License-Identifier: MIT
  *
- * See refusals.h.
+ * See refusals.h. A service manager starts the daemon again as long as a connection is in the
+ * backlog of its socket, even if the client has gone. So a daemon that cannot start empties the
+ * backlog, for at most a second.
  */
 #include "refusals.h"
 
 #include "config/thread.h"
-#include "refuse.h"
+#include "listener.h"
+#include "message.h"
+#include "peer_socket.h"
 
 #include <assert.h>
 #include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
+#include <uv.h>
 
-/* ---- on the thread ---- */
+/* ---- One connection, and a backlog --------------------------------------------------- */
+
+enum { READ = 4096, REFUSE_NS = 1000000000 };
+
+/* A new socket has room for one reply, so send() never waits. If bytes of the client are unread at
+ * close(), the client gets a reset instead of the reply. So this function reads once, which is
+ * enough for the Hello of every normal client. A client that sends more gets the reset. */
+static void refuse_connection(int fd, const struct shuf__error *error)
+{
+    uint8_t bytes[READ];
+    char text[SHUF__ERROR_TEXT];
+    Shuf__Reply reply = SHUF__REPLY__INIT;
+    memcpy(text, error->text, sizeof text);
+    reply.status = (uint32_t)error->status;
+    reply.message = text;
+    size_t size = shuf__message_pack(&reply.base, bytes, sizeof bytes);
+    assert(size > 0);
+    if (send(fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)size)
+        (void)!shuf__peer_socket_receive(fd, bytes, sizeof bytes);
+    shuf__peer_socket_close(fd);
+}
+
+/* The status is never INVALID, because a client would look for the mistake in its own request. */
+void shuf__refuse_backlog(int listening, const struct shuf__error *cause)
+{
+    struct shuf__error error;
+    int fd;
+    shuf__fail(&error, SHUF_DEVICE, "the daemon cannot start: %s", cause->text);
+    const uint64_t start_ns = uv_hrtime();
+    while (uv_hrtime() - start_ns < REFUSE_NS && (fd = shuf__peer_socket_accept(listening)) >= 0)
+        refuse_connection(fd, &error);
+    shuf__closing_finish();
+}
+
+void shuf__refuse_passed(const struct shuf__error *cause)
+{
+    struct shuf__error ignored;
+    int fd;
+    if (shuf__activation_take(&fd, &ignored) || fd < 0)
+        return;
+    shuf__peer_socket_forbid_descriptors(fd, true);
+    shuf__refuse_backlog(fd, cause);
+}
+
+/* ---- On the thread ------------------------------------------------------------------- */
 
 /* Waits until another connection may be refused, and returns the time. */
 static uint64_t keep_pace(uint64_t last_ns)
@@ -31,7 +83,7 @@ static void refuse_first(struct shuf__refusals *refusals, uint64_t *last_ns)
     pthread_mutex_unlock(&refusals->mutex);
     if (!hurries)
         *last_ns = keep_pace(*last_ns);
-    shuf__refuse_connection(fd, error);
+    refuse_connection(fd, error);
     pthread_mutex_lock(&refusals->mutex);
     refusals->first = (refusals->first + 1) % SHUF__REFUSALS_MOST;
     refusals->count--;
@@ -62,7 +114,7 @@ static void *refuse_all(void *context)
     return NULL;
 }
 
-/* ---- on the loop's thread ---- */
+/* ---- On the loop's thread ------------------------------------------------------------ */
 
 static void on_room(uv_async_t *room)
 {

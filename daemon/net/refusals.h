@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A thread that refuses connections. To send the reply and to close the socket, the kernel wakes
+ * Refuses connections with an error: if the daemon cannot start, and, on a thread of its own, if
+ * there are too many clients. To send the reply and to close the socket, the kernel wakes
  * the client and frees the bytes that it has sent, which can take 100 microseconds. On the loop's
  * thread a flood of connections would delay the requests of others by this time.
  *
@@ -41,12 +42,20 @@ int shuf__refusals_start(struct shuf__refusals *refusals, uv_loop_t *loop);
 /* Whether the thread has too much to do. If so, it calls has_room() later. */
 bool shuf__refusals_are_full(struct shuf__refusals *refusals);
 
-/* Refuses a connection as shuf__refuse_connection() does. Takes the socket over. The thread must
+/* Refuses a connection as refuse_connection() does. Takes the socket over. The thread must
  * have room. */
 void shuf__refusals_add(struct shuf__refusals *refusals, int fd, const struct shuf__error *error);
 
 /* Refuses the connections that wait, and ends the thread and the handle of libuv. Does nothing if
  * the thread has not started. */
 void shuf__refusals_stop(struct shuf__refusals *refusals);
+
+/* Refuses all connections in the backlog of a listening, non-blocking socket, with the status
+ * DEVICE and the cause why the daemon cannot start. */
+void shuf__refuse_backlog(int listening, const struct shuf__error *cause);
+
+/* The same for the socket that the service manager has passed, if there is one. Call it instead of
+ * shuf__listener_open(). */
+void shuf__refuse_passed(const struct shuf__error *cause);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See request_events.h.
+ * The events of a request: see session_state.h.
  */
-#include "request_events.h"
+#include "session_state.h"
 
 #include "request_kinds.h"
 #include "trace/probes.h"

@@ -6,8 +6,6 @@
 #include "session.h"
 
 #include "peer_socket.h"
-#include "request_events.h"
-#include "session_make.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -18,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum {
@@ -28,7 +27,143 @@ enum {
 
 static void on_deadline(uv_timer_t *timer);
 
-/* ---- life ---- */
+/* ---- Memory -------------------------------------------------------------------------- */
+
+/* Acquires the parts of the session. If it fails, the caller calls release(). */
+static bool acquire(struct shuf__session *session, const struct ucred *peer)
+{
+    struct shuf__sessions *all = session->all;
+    struct shuf__processes *processes = &all->process_watches->processes;
+    return (session->leases.account = shuf__account_of(all->accounts, peer->uid)) &&
+           (session->client.process = shuf__process_of(processes, peer->pid, peer->uid)) &&
+           shuf__ready_join(&all->ready, &session->ready, peer->uid);
+}
+
+static void release(struct shuf__session *session)
+{
+    shuf__client_detach(&session->client);
+    if (session->leases.account)
+        shuf__account_unref(session->leases.account);
+    free(session);
+}
+
+/* Does not open handles of libuv. The caller sets outbox.payload.ready and client.died. NULL when
+ * out of memory. */
+static struct shuf__session *make(struct shuf__sessions *sessions, int fd, const struct ucred *peer)
+{
+    struct shuf__session *session = malloc(sizeof *session);
+    if (!session)
+        return NULL;
+    memset(session, 0, offsetof(struct shuf__session, outbox.reply));
+    session->all = sessions;
+    session->client = (struct shuf__client){
+        .all = sessions->process_watches, .socket = fd, .pid = peer->pid, .uid = peer->uid};
+    if (!acquire(session, peer)) {
+        release(session);
+        return NULL;
+    }
+    session->number = ++sessions->stats->connections;
+    session->user = shuf__user_total_of(&sessions->stats->users, peer->uid);
+    session->fd = fd;
+    session->leases.all = sessions->leases;
+    session->shortages = sessions->allocations->shortages;
+    session->leases.client = &session->client;
+    session->inbox.begin = session->inbox.end = 0;
+    session->outbox.payload.context = session;
+    session->deadline.data = session;
+    return session;
+}
+
+/* ---- The replies of request handlers ------------------------------------------------- */
+
+/* These functions only pack a reply. It is sent in the next turn of the session. */
+
+/* Prepares a reply. reply->unmap tells the client once about each shortage of memory. */
+static void start_reply(struct shuf__session *session, Shuf__Reply *reply)
+{
+    reply->unmap = session->shortages != session->all->allocations->shortages;
+    session->shortages = session->all->allocations->shortages;
+    shuf__outbox_put(&session->outbox, reply);
+    shuf__request_replied(session, reply);
+    session->state = SHUF__SESSION_SENDING;
+    shuf__ready_add(&session->ready);
+}
+
+static void reply_failure(struct shuf__session *session, Shuf__Reply *reply,
+                          const struct shuf__error *error)
+{
+    char text[SHUF__ERROR_TEXT];
+    snprintf(text, sizeof text, "%s", error->text);
+    shuf__make_printable(text);
+    reply->id = session->id;
+    reply->status = (uint32_t)error->status;
+    reply->message = text;
+    shuf__request_failed(session, error->status, text);
+    start_reply(session, reply);
+}
+
+bool shuf__session_waits_for_client(const struct shuf__session *session)
+{
+    return session->state == SHUF__SESSION_SENDING && (session->watched & EPOLLOUT) &&
+           !session->ready.is_ready;
+}
+
+void shuf__session_fail(struct shuf__session *session, const struct shuf__error *error)
+{
+    Shuf__Reply reply = SHUF__REPLY__INIT;
+    reply_failure(session, &reply, error);
+}
+
+void shuf__session_refuse(struct shuf__session *session, Shuf__Reply *reply,
+                          const struct shuf__error *error)
+{
+    session->closes_after_reply = true;
+    reply_failure(session, reply, error);
+}
+
+void shuf__session_reply(struct shuf__session *session, Shuf__Reply *reply,
+                         struct shuf__cache_entry *entry, const struct shuf__lent *lent)
+{
+    struct shuf__error error;
+    if (entry && shuf__payload_begin(&session->outbox.payload, entry, &error)) {
+        shuf__cache_entry_unref(entry);
+        shuf__session_fail(session, &error);
+        return;
+    }
+    if (lent)
+        session->outbox.lent = *lent;
+    reply->id = session->id;
+    reply->payload_bytes = entry ? entry->bytes : 0;
+    start_reply(session, reply);
+}
+
+/* Replaces the reply by a failure, with errno, because there is no descriptor of the block that the
+ * reply lends. Ends the lease. */
+static void fail_lending(struct shuf__session *session)
+{
+    struct shuf__error error, ignored;
+    struct shuf__lent *lent = &session->outbox.lent;
+    Shuf__Release release = SHUF__RELEASE__INIT;
+    uint64_t block = lent->allocation->id;
+    shuf__fail(&error, SHUF_IO, "descriptor of a block: %s", strerror(errno));
+    release.n_lease = release.n_unmapped = 1;
+    release.lease = &lent->lease;
+    release.unmapped = &block;
+    lent->allocation = NULL;
+    shuf__leases_release(&session->leases, &release, &ignored);
+    shuf__session_fail(session, &error);
+}
+
+void shuf__session_reply_text(struct shuf__session *session, Shuf__Reply *reply, char *text,
+                              size_t size)
+{
+    shuf__payload_begin_text(&session->outbox.payload, text, size);
+    reply->id = session->id;
+    reply->payload_bytes = size;
+    start_reply(session, reply);
+}
+
+/* ---- Life ---------------------------------------------------------------------------- */
 
 void shuf__session_unref(struct shuf__session *session)
 {
@@ -150,7 +285,7 @@ static void half_close(struct shuf__session *session)
     watch(session, EPOLLIN | EPOLLRDHUP);
 }
 
-/* ---- sending ---- */
+/* ---- Sending ------------------------------------------------------------------------- */
 
 static void end_reply(struct shuf__session *session)
 {
@@ -196,7 +331,7 @@ static void flush(struct shuf__session *session)
         watch(session, EPOLLRDHUP);
         break;
     case SHUF__OUTBOX_UNLENT:
-        shuf__session_fail_lending(session);
+        fail_lending(session);
         break;
     case SHUF__OUTBOX_FAILED:
         fail_payload(session);
@@ -207,7 +342,7 @@ static void flush(struct shuf__session *session)
     }
 }
 
-/* ---- receiving ---- */
+/* ---- Receiving ----------------------------------------------------------------------- */
 
 static void refuse_frame(struct shuf__session *session, uint64_t id, shuf_status status,
                          const char *text)
@@ -314,7 +449,7 @@ static void read_or_close(struct shuf__session *session)
 }
 
 /* If the next request is complete, it waits for its turn. Else waits for its bytes. */
-static void advance(struct shuf__session *session)
+void shuf__session_advance(struct shuf__session *session)
 {
     if (session->state != SHUF__SESSION_READING)
         return;
@@ -328,7 +463,7 @@ static void advance(struct shuf__session *session)
     }
 }
 
-/* ---- turns ---- */
+/* ---- Turns --------------------------------------------------------------------------- */
 
 void shuf__session_serve(struct shuf__session *session)
 {
@@ -355,10 +490,10 @@ void shuf__session_serve(struct shuf__session *session)
     case SHUF__SESSION_CLOSED:
         break;
     }
-    advance(session);
+    shuf__session_advance(session);
 }
 
-/* ---- events ---- */
+/* ---- Events -------------------------------------------------------------------------- */
 
 /* In other states the bytes of the next request stay in the socket until the reply is sent. */
 static void on_readable(struct shuf__session *session)
@@ -383,7 +518,7 @@ static void on_lost(struct shuf__session *session)
 }
 
 /* The session reads, sends and closes in its turn, because these take time too. */
-void shuf__session_report(struct shuf__ready *ready, uint32_t events)
+static void report_events(struct shuf__ready *ready, uint32_t events)
 {
     struct shuf__session *session =
         (struct shuf__session *)((char *)ready - offsetof(struct shuf__session, ready));
@@ -408,7 +543,7 @@ static void on_deadline(uv_timer_t *timer)
     set_ready(session);
 }
 
-/* ---- pending work ---- */
+/* ---- Pending work -------------------------------------------------------------------- */
 
 /* Stops watching for room in the socket. There nearly always is room, so the events would make the
  * loop spin until the work is over. Bytes of a next request wake the loop only once, because
@@ -434,11 +569,6 @@ void shuf__session_end_pending(struct shuf__session *session, uint64_t started_n
     session->record.computed_ns = uv_hrtime();
 }
 
-void shuf__session_advance(struct shuf__session *session)
-{
-    advance(session);
-}
-
 static void on_payload_ready(void *context)
 {
     struct shuf__session *session = context;
@@ -462,7 +592,7 @@ void shuf__session_drain(struct shuf__session *session)
         read_or_close(session);
 }
 
-/* ---- the start ---- */
+/* ---- The start ----------------------------------------------------------------------- */
 
 /* The process may have had many connections. */
 static void on_client_death(struct shuf__client *client)
@@ -473,7 +603,7 @@ static void on_client_death(struct shuf__client *client)
 /* A client that sends nothing is cut off at the deadline of a frame. */
 void shuf__session_open(struct shuf__sessions *sessions, int fd, const struct ucred *peer)
 {
-    struct shuf__session *session = shuf__session_make(sessions, fd, peer);
+    struct shuf__session *session = make(sessions, fd, peer);
     if (!session) {
         shuf__peer_socket_close(fd);
         shuf__log_client(sessions->log, SHUF__LOG_WARNING, "client refused: out of memory");
@@ -483,7 +613,7 @@ void shuf__session_open(struct shuf__sessions *sessions, int fd, const struct uc
     session->refs = 1;
     session->outbox.payload.ready = on_payload_ready;
     session->client.died = on_client_death;
-    session->ready.report = shuf__session_report;
+    session->ready.report = report_events;
     session->ready.serve = shuf__session_take_turn;
     LIST_INSERT_HEAD(&sessions->list, session, link);
     sessions->count++;

@@ -31,8 +31,7 @@ void shuf__sessions_serve(struct shuf__sessions *sessions);
 void shuf__session_serve(struct shuf__session *session);
 void shuf__session_unref(struct shuf__session *session);
 
-/* The functions of the session's `ready`. */
-void shuf__session_report(struct shuf__ready *ready, uint32_t events);
+/* The turn of the session: `serve` of its `ready`. */
 void shuf__session_take_turn(struct shuf__ready *ready);
 
 /* Whether the socket has no room for the reply, because the client has not read. */
@@ -47,10 +46,6 @@ void shuf__session_drain(struct shuf__session *session);
  * of `entry` (both NULL: none). Takes over a reference to the entry. */
 void shuf__session_reply(struct shuf__session *session, Shuf__Reply *reply,
                          struct shuf__cache_entry *entry, const struct shuf__lent *lent);
-
-/* Replaces the reply by a failure, with errno, because there is no descriptor of the block that the
- * reply lends. Ends the lease. */
-void shuf__session_fail_lending(struct shuf__session *session);
 
 /* Sends `reply`, and then `size` bytes of `text`. Frees the text. */
 void shuf__session_reply_text(struct shuf__session *session, Shuf__Reply *reply, char *text,

@@ -2,7 +2,7 @@
  *
  * The server with a device whose memory the host cannot read, and with a device that fails.
  */
-#include "net/payload.h"
+#include "net/outbox.h"
 #include "shuf/fingerprint.h"
 #include "shuf/primefold.h"
 #include "support/cmocka_all.h"
