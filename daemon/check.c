@@ -7,7 +7,6 @@
 #include "check_readers.h"
 
 #include "handlers/service.h"
-#include "handlers/service_name.h"
 #include "host/cgroup.h"
 #include "memory/transport.h"
 #include "net/listener.h"

@@ -4,7 +4,7 @@
  */
 #include "socket_keys.h"
 
-#include "handlers/service_name.h"
+#include "handlers/service.h"
 
 #include <stdio.h>
 

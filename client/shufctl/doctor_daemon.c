@@ -5,8 +5,7 @@
 #include "connect.h"
 #include "doctor.h"
 #include "exit.h"
-#include "membership.h"
-#include "pid_namespace.h"
+#include "identity.h"
 #include "socket.h"
 #include "units.h"
 

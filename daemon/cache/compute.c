@@ -5,7 +5,7 @@
 #include "compute.h"
 
 #include "entry_job.h"
-#include "trace/ranges.h"
+#include "trace/trace.h"
 
 /* ---- the end of a job ---- */
 

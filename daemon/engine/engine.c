@@ -6,7 +6,7 @@
 
 #include "holder.h"
 #include "lane.h"
-#include "trace/ranges.h"
+#include "trace/trace.h"
 #include "turns.h"
 
 #include <assert.h>

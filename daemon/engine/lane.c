@@ -4,8 +4,7 @@
  */
 #include "lane.h"
 
-#include "trace/probes.h"
-#include "trace/ranges.h"
+#include "trace/trace.h"
 
 #include <stdlib.h>
 

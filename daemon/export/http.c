@@ -1,24 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
  * See http.h. The thread of libmicrohttpd suspends each request, the loop makes its text, and
- * libmicrohttpd sends the text. A connection serves one request. http_connections.h ends those of
- * slow clients, so these cannot keep other clients out.
+ * libmicrohttpd sends the text. A connection serves one request. Those of slow clients
+ * are ended, so these cannot keep other clients out.
  */
 #include "http.h"
 
-#include "config/config.h"
-#include "http_connections.h"
-#include "remedy.h"
+#include "cause.h"
 
-#include <stdlib.h>
+#include <errno.h>
 #include <string.h>
+
+/* RestrictAddressFamilies= of the unit refuses the family. */
+const char *shuf__remedy_of_port(int cause)
+{
+    if (cause == EADDRINUSE)
+        return "; another program listens there, so choose another port";
+    return cause == EAFNOSUPPORT && shuf__is_in_unit()
+               ? "; its unit needs the drop-in metrics-port.conf, see shufd.service(8)"
+               : "";
+}
 
 #ifdef SHUF_HAVE_MICROHTTPD
 
 #include "handlers/metrics_text.h"
 
-#include <errno.h>
 #include <microhttpd.h>
+#include <stdlib.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -28,8 +36,122 @@ enum {
     CONNECTION_MEMORY = 16 * 1024, /* bytes: larger headers are refused */
     IDLE_SECONDS = 5,
     SWEEP_MS = 1000,
-    PAUSE_MS = 50, /* between two texts */
+    PAUSE_MS = 50,  /* between two texts */
+    MANY = 16,      /* connections, above which the oldest may end */
+    LIFE_MS = 5000, /* of a connection */
 };
+
+static uint64_t now_ms(void)
+{
+    return uv_hrtime() / 1000000;
+}
+
+/* ---- Connections --------------------------------------------------------------------- */
+
+/* Oldest first. One lasts at most LIFE_MS. If many are open, a new one replaces the oldest one
+ * without a request. To end a connection, these functions shut its socket down; libmicrohttpd
+ * closes it when it reads the end of the stream. All functions are safe to call from every thread.
+ */
+struct connections {
+    uv_mutex_t lock; /* guards all fields */
+    TAILQ_HEAD(, connection) list;
+    unsigned count;
+};
+
+struct connection {
+    int fd;
+    uint64_t since_ms; /* time of its start, by uv_hrtime() */
+    bool has_asked;
+    TAILQ_ENTRY(connection) link;
+};
+
+/* Returns false if the system has no memory. */
+static bool init_connections(struct connections *all)
+{
+    if (uv_mutex_init(&all->lock) != 0)
+        return false;
+    TAILQ_INIT(&all->list);
+    return true;
+}
+
+static void destroy_connections(struct connections *all)
+{
+    uv_mutex_destroy(&all->lock);
+}
+
+static void end_oldest(struct connections *all)
+{
+    struct connection *connection;
+    TAILQ_FOREACH (connection, &all->list, link)
+        if (!connection->has_asked) {
+            connection->has_asked = true; /* so it is not ended a second time */
+            shutdown(connection->fd, SHUT_RDWR);
+            return;
+        }
+}
+
+/* Returns NULL if the system has no memory. Then the connection has no limit of time. */
+static struct connection *add_connection(struct connections *all, int fd)
+{
+    struct connection *connection = calloc(1, sizeof *connection);
+    uv_mutex_lock(&all->lock);
+    if (connection) {
+        connection->fd = fd;
+        connection->since_ms = now_ms();
+        if (++all->count > MANY)
+            end_oldest(all);
+        TAILQ_INSERT_TAIL(&all->list, connection, link);
+    }
+    uv_mutex_unlock(&all->lock);
+    return connection;
+}
+
+/* NULL has no effect. */
+static void remove_connection(struct connections *all, struct connection *connection)
+{
+    if (!connection)
+        return;
+    uv_mutex_lock(&all->lock);
+    all->count--;
+    TAILQ_REMOVE(&all->list, connection, link);
+    uv_mutex_unlock(&all->lock);
+    free(connection);
+}
+
+/* Call when a request is complete: a new connection does not replace this one. NULL has no effect.
+ */
+static void note_request(struct connections *all, struct connection *connection)
+{
+    if (!connection)
+        return;
+    uv_mutex_lock(&all->lock);
+    connection->has_asked = true;
+    uv_mutex_unlock(&all->lock);
+}
+
+/* Ends the connections that are too old. Returns false if there are no connections. */
+static bool sweep_connections(struct connections *all)
+{
+    const struct connection *connection;
+    const uint64_t now = now_ms();
+    uv_mutex_lock(&all->lock);
+    TAILQ_FOREACH (connection, &all->list, link)
+        if (now - connection->since_ms >= LIFE_MS)
+            shutdown(connection->fd, SHUT_RDWR);
+    const bool exist = !TAILQ_EMPTY(&all->list);
+    uv_mutex_unlock(&all->lock);
+    return exist;
+}
+
+static bool have_connections(struct connections *all)
+{
+    uv_mutex_lock(&all->lock);
+    const bool exist = !TAILQ_EMPTY(&all->list);
+    uv_mutex_unlock(&all->lock);
+    return exist;
+}
+
+/* ---- Requests ------------------------------------------------------------------------ */
 
 /* A suspended request, until its reply is sent. */
 struct request {
@@ -50,19 +172,14 @@ struct shuf__http {
     uint64_t last_ms; /* time of the last text */
     unsigned open_handles;
 
-    struct shuf__http_connections connections;
+    struct connections connections;
 
     uv_mutex_t lock; /* guards all fields below */
     struct requests waiting;
     bool stopping;
 };
 
-static uint64_t now_ms(void)
-{
-    return uv_hrtime() / 1000000;
-}
-
-/* ---- the thread of libmicrohttpd ---- */
+/* ---- The thread of libmicrohttpd ----------------------------------------------------- */
 
 static enum MHD_Result reply_text(struct MHD_Connection *connection, unsigned code,
                                   const char *type, char *text, size_t size,
@@ -112,7 +229,7 @@ static enum MHD_Result begin_request(struct shuf__http *http, struct MHD_Connect
     request->format = format_of(connection);
     *state = request;
     if (info)
-        shuf__http_connections_asked(&http->connections, info->socket_context);
+        note_request(&http->connections, info->socket_context);
     uv_mutex_lock(&http->lock);
     const bool stopping = http->stopping;
     if (!stopping) {
@@ -173,19 +290,19 @@ static void on_connection(void *context, struct MHD_Connection *of, void **state
 {
     struct shuf__http *http = context;
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-        shuf__http_connections_remove(&http->connections, *state);
+        remove_connection(&http->connections, *state);
     } else {
-        *state = shuf__http_connections_add(&http->connections, fd_of(of));
+        *state = add_connection(&http->connections, fd_of(of));
         uv_async_send(&http->wake);
     }
 }
 
-/* ---- the loop's thread ---- */
+/* ---- The loop's thread --------------------------------------------------------------- */
 
 static void on_sweep(uv_timer_t *timer)
 {
     struct shuf__http *http = timer->data;
-    if (!shuf__http_connections_sweep(&http->connections))
+    if (!sweep_connections(&http->connections))
         uv_timer_stop(timer);
 }
 
@@ -238,8 +355,7 @@ static void on_wake(uv_async_t *wake)
     uv_mutex_lock(&http->lock);
     const bool is_waiting = !TAILQ_EMPTY(&http->waiting);
     uv_mutex_unlock(&http->lock);
-    if (shuf__http_connections_exist(&http->connections) &&
-        !uv_is_active((uv_handle_t *)&http->sweep_timer))
+    if (have_connections(&http->connections) && !uv_is_active((uv_handle_t *)&http->sweep_timer))
         uv_timer_start(&http->sweep_timer, on_sweep, SWEEP_MS, SWEEP_MS);
     if (is_waiting && passed >= PAUSE_MS)
         answer(http, true);
@@ -247,11 +363,11 @@ static void on_wake(uv_async_t *wake)
         uv_timer_start(&http->text_timer, on_text, PAUSE_MS - passed, 0);
 }
 
-/* ---- life ---- */
+/* ---- Life ---------------------------------------------------------------------------- */
 
 static void free_http(struct shuf__http *http)
 {
-    shuf__http_connections_destroy(&http->connections);
+    destroy_connections(&http->connections);
     uv_mutex_destroy(&http->lock);
     free(http);
 }
@@ -278,7 +394,7 @@ static struct shuf__http *make_http(struct shuf__service *service)
         free(http);
         return NULL;
     }
-    if (!shuf__http_connections_init(&http->connections)) {
+    if (!init_connections(&http->connections)) {
         uv_mutex_destroy(&http->lock);
         free(http);
         return NULL;

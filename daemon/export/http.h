@@ -20,4 +20,9 @@ shuf_status shuf__http_start(struct shuf__http **http, struct shuf__service *ser
  * be NULL. */
 void shuf__http_stop(struct shuf__http *http);
 
+/* The end of a message about a port that failed with this errno: "; ...", or "". If a service
+ * manager runs the daemon, the reason is often the sandbox of its unit, which the text of errno
+ * does not mention. */
+const char *shuf__remedy_of_port(int cause);
+
 #endif

@@ -3,12 +3,11 @@
  * Result: a permutation, stream, shuffle, plan or buffer. serve() calls the functions in the order
  * of this file: parse, validate, release, find or add the entry, compute or submit a job, reply.
  */
+#include "result.h"
 #include "handlers.h"
 #include "memory/acquire.h"
 #include "parse.h"
-#include "result_reply.h"
 #include "service.h"
-#include "summary_job.h"
 
 #include <stdlib.h>
 #include <string.h>

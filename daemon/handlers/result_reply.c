@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See result_reply.h.
+ * See result.h.
  */
-#include "result_reply.h"
+#include "result.h"
 
 #include "algorithm.h"
 #include "result_message.h"

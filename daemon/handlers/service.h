@@ -16,10 +16,23 @@
 #include "memory/pool.h"
 #include "memory/warm.h"
 #include "net/session.h"
-#include "service_name.h"
 #include "stats/stats.h"
 
+#include <stdbool.h>
 #include <stddef.h>
+
+/* The name of a daemon among the daemons of one machine: the name of its socket without .sock. The
+ * daemons share one configuration file, in which %i stands for the name. */
+enum { SHUF__SERVICE_NAME = 108, SHUF__SERVICE_UNIT = 128 };
+
+void shuf__service_name_of(const char *socket, char name[SHUF__SERVICE_NAME]);
+
+/* Writes the unit of systemd for this socket. type: "socket" or "service". */
+void shuf__service_unit_of(const char *socket, const char *type, char unit[SHUF__SERVICE_UNIT]);
+
+/* Copies `text` to `out` and replaces each %i by the name. If the copy does not fit, returns false
+ * and sets `out` to "". */
+bool shuf__service_name_expand(const char *text, const char *name, char *out, size_t size);
 
 #define SHUF__DAEMON "shufd " SHUF_VERSION_TEXT
 

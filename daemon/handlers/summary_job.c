@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * See summary_job.h. The job computes each part like a request for consecutive values. An algorithm
+ * See result.h. The job computes each part like a request for consecutive values. An algorithm
  * without random access finds the beginning of a part in the rank index. The computation of the
  * earlier parts has filled this index.
  *
  * If the backend can summarize in a pass that stores nothing, only the first and the last values of
  * the result are stored, for the samples.
  */
-#include "summary_job.h"
+#include "result.h"
 
 #include "cache/rank_entry.h"
 #include "memory/workspace.h"
-#include "result_reply.h"
 #include "service.h"
 #include "session_job.h"
 #include "slice.h"

@@ -5,8 +5,7 @@
 #include "key_files.h"
 
 #include "cause.h"
-#include "membership.h"
-#include "privilege.h"
+#include "identity.h"
 
 #include <ctype.h>
 #include <dirent.h>

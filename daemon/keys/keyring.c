@@ -5,11 +5,11 @@
 #include "keyring.h"
 
 #include "cause.h"
+#include "identity.h"
 #include "key_files.h"
-#include "peer_groups.h"
-#include "privilege.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,7 +18,7 @@
 
 static const size_t bits_size = SHUF__KEYS_MAX * sizeof(shuf_key);
 
-/* ---- locked memory ---- */
+/* ---- Locked memory ------------------------------------------------------------------- */
 
 /* Locks the memory, and makes the process not dumpable. Such a process writes no core dump, and
  * only root may trace it. This also protects derived keys on the stacks of computing threads. */
@@ -51,7 +51,7 @@ static shuf_key *allocate_bits(struct shuf__error *error)
     return NULL;
 }
 
-/* ---- all keys ---- */
+/* ---- All keys ------------------------------------------------------------------------ */
 
 /* Zeroes 64 KiB of the stack below the caller, where computations had their variables. */
 static void __attribute__((noinline)) zero_stack(void)
@@ -114,7 +114,7 @@ void shuf__keyring_close(struct shuf__keyring *keyring)
     replace(keyring, &none);
 }
 
-/* ---- one key ---- */
+/* ---- One key ------------------------------------------------------------------------- */
 
 /* Finds out whether the client may use the key. False, with errno, if its groups cannot be read.
  * Reads them also if the key has no group, or if there is no such key (NULL). Else the time of a
@@ -180,4 +180,55 @@ void shuf__keyring_conceal(struct shuf__request *request)
         return;
     shuf__request_clear_key(request);
     zero_stack();
+}
+
+/* ---- Changes ------------------------------------------------------------------------- */
+
+enum { NAMES = 110 };
+
+/* The keys of one kind of change. */
+struct list {
+    const char *kind;
+    unsigned count;
+    char names[NAMES];
+};
+
+static void add_name(struct list *list, const char *name)
+{
+    const size_t used = strlen(list->names);
+    const char *const comma = list->count > 0 ? ", " : "";
+    list->count++;
+    if (used + strlen(comma) + strlen(name) + sizeof ", ..." <= NAMES)
+        snprintf(list->names + used, NAMES - used, "%s%s", comma, name);
+    else if (strcmp(list->names + used - 3, "...") != 0)
+        strcpy(list->names + used, ", ...");
+}
+
+static bool is_unchanged(const struct shuf__key_facts *a, const struct shuf__key_facts *b)
+{
+    return a->check == b->check && a->has_group == b->has_group &&
+           (!a->has_group || a->group == b->group);
+}
+
+const char *shuf__key_changes(const struct shuf__key_set *before, const struct shuf__key_set *after,
+                              char text[SHUF__KEY_CHANGES])
+{
+    struct list lists[] = {{.kind = "changed"}, {.kind = "new"}, {.kind = "removed"}};
+    size_t used = 0;
+    for (unsigned i = 0; i < after->count; i++) {
+        const struct shuf__key_facts *key = &after->facts[i],
+                                     *old = shuf__key_set_find(before, key->name);
+        if (!old || !is_unchanged(old, key))
+            add_name(&lists[old ? 0 : 1], key->name);
+    }
+    for (unsigned i = 0; i < before->count; i++)
+        if (!shuf__key_set_find(after, before->facts[i].name))
+            add_name(&lists[2], before->facts[i].name);
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        if (lists[i].count > 0)
+            used += (size_t)snprintf(text + used, SHUF__KEY_CHANGES - used, "%s%u %s (%s)",
+                                     used > 0 ? ", " : "", lists[i].count, lists[i].kind,
+                                     lists[i].names);
+    return text;
 }

@@ -7,7 +7,7 @@
 #ifndef SHUFD_KEYRING_H
 #define SHUFD_KEYRING_H
 
-#include "key_set.h"
+#include "key_files.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -44,5 +44,13 @@ shuf_status shuf__keyring_reveal(struct shuf__keyring *keyring, struct shuf__req
 /* Call on the thread that computed with the key. Zeroes the key in the request. Also zeroes the
  * used part of the stack, which may have copies of the key and keys derived from it. */
 void shuf__keyring_conceal(struct shuf__request *request);
+
+enum { SHUF__KEY_CHANGES = 400 };
+
+/* Writes "2 changed (a, b), 1 new (c), 1 removed (d)", and returns it. Writes "" if no key has
+ * changed. A key has changed if its bits or its group have changed. Leaves out names that do not
+ * fit. */
+const char *shuf__key_changes(const struct shuf__key_set *before, const struct shuf__key_set *after,
+                              char text[SHUF__KEY_CHANGES]);
 
 #endif

@@ -8,7 +8,7 @@
 #define SHUFD_ACCOUNTS_H
 
 #include "amount.h"
-#include "privilege.h"
+#include "identity.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,7 +5,7 @@
 #include "transport.h"
 
 #include "host/memfd.h"
-#include "privilege.h"
+#include "identity.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -5,7 +5,7 @@
  */
 #include "listener.h"
 
-#include "membership.h"
+#include "identity.h"
 #include "peer_socket.h"
 #include "socket.h"
 

@@ -5,7 +5,7 @@
  */
 #include "lock.h"
 
-#include "pid_namespace.h"
+#include "identity.h"
 
 #include <errno.h>
 #include <fcntl.h>

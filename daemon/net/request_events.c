@@ -5,7 +5,7 @@
 #include "session_state.h"
 
 #include "request_kinds.h"
-#include "trace/probes.h"
+#include "trace/trace.h"
 
 #include <inttypes.h>
 #include <stdio.h>

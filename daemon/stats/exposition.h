@@ -7,7 +7,7 @@
 #ifndef SHUFD_EXPOSITION_H
 #define SHUFD_EXPOSITION_H
 
-#include "histogram.h"
+#include "stats.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
  * The overflow ids are read once. Other users may set many locks on their files, and each close()
  * of a file searches its locks.
  */
-#include "privilege.h"
+#include "identity.h"
 
 #include "support/cmocka_all.h"
 

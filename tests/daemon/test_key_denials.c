@@ -3,8 +3,7 @@
  * A client cannot learn from the time of a refusal whether a key exists: the daemon reads the
  * groups of the client, and compares it with the privileged users, before each refusal.
  */
-#include "keys/peer_groups.h"
-#include "privilege.h"
+#include "identity.h"
 
 static bool find_group(int socket, gid_t group, bool *is_member);
 static bool compare_uid(uid_t uid);

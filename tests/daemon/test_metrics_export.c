@@ -3,7 +3,7 @@
  * Metrics by HTTP and in a file. The test checks the output, and that HTTP clients of any kind do
  * not disturb the clients of the daemon.
  */
-#include "export/remedy.h"
+#include "export/export.h"
 #include "support/child.h"
 #include "support/command.h"
 #include "support/metrics.h"

@@ -3,7 +3,7 @@
  * shufctl doctor: its findings on this machine, and on fake machines made of files.
  */
 #include "doctor.h"
-#include "pid_namespace.h"
+#include "identity.h"
 #include "support/shufctl.h"
 #include "support/shufd.h"
 

@@ -5,7 +5,7 @@
  */
 #include "connect.h"
 #include "exit.h"
-#include "pid_namespace.h"
+#include "identity.h"
 #include "support/cmocka_all.h"
 
 #include <stdio.h>

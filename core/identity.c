@@ -1,19 +1,95 @@
 /* SPDX-License-Identifier: MIT
  *
- * See membership.h.
+ * See identity.h.
  */
-#include "membership.h"
-
-#include "privilege.h"
+#include "identity.h"
 
 #include <errno.h>
 #include <grp.h>
+#include <pthread.h>
 #include <pwd.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* ---- Privileged users ---------------------------------------------------------------- */
+
+/* Whether the user namespace of this process maps all users or groups, as the first one does. Then
+ * no id is an overflow id. */
+static bool maps_all(const char *path)
+{
+    unsigned long inside, outside, count = 0;
+    FILE *map = fopen(path, "re");
+    if (map && fscanf(map, "%lu %lu %lu", &inside, &outside, &count) != 3)
+        count = 0;
+    if (map)
+        fclose(map);
+    return count == UINT32_MAX;
+}
+
+/* The ids of a namespace. They are read once, because a client may set many locks on these files,
+ * and each close() of a file searches its locks. */
+struct ids {
+    unsigned overflow;
+    bool all_are_mapped; /* so no id is the overflow id */
+};
+
+static struct ids user_ids, group_ids;
+
+/* Without /proc the overflow id is the default. */
+static void read_ids(struct ids *ids, const char *setting, const char *map)
+{
+    *ids = (struct ids){.overflow = 65534, .all_are_mapped = maps_all(map)};
+    FILE *file = fopen(setting, "re");
+    if (file && fscanf(file, "%u", &ids->overflow) != 1)
+        ids->overflow = 65534;
+    if (file)
+        fclose(file);
+}
+
+static void read_all(void)
+{
+    read_ids(&user_ids, "/proc/sys/kernel/overflowuid", "/proc/self/uid_map");
+    read_ids(&group_ids, "/proc/sys/kernel/overflowgid", "/proc/self/gid_map");
+}
+
+static bool is_overflow(const struct ids *ids, unsigned id)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_all);
+    return id == ids->overflow && !ids->all_are_mapped;
+}
+
+bool shuf__uid_is_overflow(uid_t uid)
+{
+    return is_overflow(&user_ids, uid);
+}
+
+bool shuf__gid_is_overflow(gid_t gid)
+{
+    return is_overflow(&group_ids, gid);
+}
+
+static bool own_is_overflow;
+
+static void find_own(void)
+{
+    own_is_overflow = shuf__uid_is_overflow(geteuid());
+}
+
+bool shuf__uid_is_privileged(uid_t uid)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_own);
+    return uid == 0 || (uid == geteuid() && !own_is_overflow);
+}
+
+/* ---- Names of users and groups ------------------------------------------------------- */
 
 enum {
     ENTRY_MAX = 4096, /* bytes of an entry for a user or group; of a longer one the text is the
@@ -124,4 +200,50 @@ void shuf__advise_membership(gid_t group, char text[SHUF__MEMBERSHIP_ADVICE])
     else
         snprintf(text, SHUF__MEMBERSHIP_ADVICE,
                  "usermod --append --groups %s %s, as root, then log in again", name, user);
+}
+
+/* ---- The groups of a client ---------------------------------------------------------- */
+
+static bool find_primary(int socket, gid_t group, bool *is_member)
+{
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+        return false;
+    *is_member = peer.gid == group;
+    return true;
+}
+
+/* The first call of getsockopt() sets `size` to the bytes that the groups need. The kernel converts
+ * each group, so 65 536 groups, which subordinate gids allow, take 2 ms of the loop. */
+static bool find_supplementary(int socket, gid_t group, bool *is_member)
+{
+    socklen_t size = 0;
+    gid_t none;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, &none, &size) == 0)
+        return true; /* no groups */
+    if (errno == ERANGE && size > SHUF__PEER_GROUPS * sizeof none)
+        return true;
+    gid_t *groups = errno == ERANGE ? malloc(size) : NULL;
+    if (!groups)
+        return false;
+    const bool ok = getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups, &size) == 0;
+    for (size_t i = 0; ok && i < size / sizeof *groups; i++)
+        *is_member |= groups[i] == group;
+    free(groups);
+    return ok;
+}
+
+bool shuf__peer_find_group(int socket, gid_t group, bool *is_member)
+{
+    return find_primary(socket, group, is_member) &&
+           (*is_member || find_supplementary(socket, group, is_member));
+}
+
+/* ---- The PID namespace --------------------------------------------------------------- */
+
+uint64_t shuf__pid_namespace(void)
+{
+    struct stat status;
+    return stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
 }
