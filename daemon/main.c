@@ -8,12 +8,12 @@
 #include "config/log.h"
 #include "end_guard.h"
 #include "exit.h"
-#include "fail_start.h"
 #include "handlers/service.h"
 #include "option_parse.h"
 #include "option_values.h"
 #include "process_limits.h"
 #include "server.h"
+#include "start_report.h"
 #include "streams.h"
 
 #include <argp.h>

@@ -6,7 +6,7 @@
 #include "reload.h"
 
 #include "backend.h"
-#include "socket_keys.h"
+#include "start_report.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -6,23 +6,22 @@
  */
 #include "server.h"
 
+#include "backend.h"
 #include "check.h"
-#include "descriptors.h"
+#include "config/config.h"
 #include "end_guard.h"
 #include "engine/engines.h"
 #include "export/export.h"
-#include "fail_start.h"
 #include "handlers/service.h"
 #include "heartbeat.h"
 #include "net/acceptor.h"
 #include "net/drain.h"
 #include "net/listener.h"
 #include "net/peer_socket.h"
+#include "process_limits.h"
 #include "reload.h"
-#include "report_start.h"
 #include "service_manager.h"
-#include "signal_guard.h"
-#include "socket_watch.h"
+#include "start_report.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -34,6 +33,114 @@
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
+#include <uv.h>
+
+/* ---- Signals until the end of the process -------------------------------------------- */
+
+/* libuv restores the default action of a signal when the last watcher of the signal is closed. A
+ * second SIGTERM would then kill the daemon before it removes its lock and writes its last line.
+ * So watchers that do nothing stay until the process has ended. They need a loop of their own: the
+ * daemon's loop ends before the process. */
+static const int guarded[] = {SIGTERM, SIGINT, SIGHUP};
+
+enum { GUARDED = sizeof guarded / sizeof *guarded };
+
+static uv_loop_t guard_loop; /* never runs */
+static uv_signal_t watchers[GUARDED];
+
+static void ignore(uv_signal_t *watcher, int number)
+{
+    (void)watcher;
+    (void)number;
+}
+
+/* Returns 0 or an error of libuv. */
+static int guard_signals(void)
+{
+    int result = uv_loop_init(&guard_loop);
+    for (size_t i = 0; i < GUARDED && result == 0; i++) {
+        uv_signal_init(&guard_loop,
+                       &watchers[i]); /* cannot fail again: its pipe exists with the loop */
+        result = uv_signal_start(&watchers[i], ignore, guarded[i]);
+    }
+    return result;
+}
+
+/* ---- The file of the socket ---------------------------------------------------------- */
+
+/* Every 2 seconds the daemon looks whether the path of the socket still names it. If somebody has
+ * removed or replaced the file, no client finds the daemon. The daemon then makes a new socket. It
+ * cannot do so for a socket of the service manager, or if the path is in use: then it tells the
+ * reason to the log and to the service manager. A poll also sees a directory that was removed and
+ * made again, which inotify does not. */
+struct socket_watch {
+    uv_timer_t tick;
+    struct shuf__listener *listener;
+    struct shuf__acceptor *acceptor;
+    const struct shuf__config *config;
+    const struct shuf__log *log;
+    void (*changed)(struct socket_watch *watch); /* called when `fault` has changed */
+    char fault[SHUF__ERROR_TEXT];                /* why no client finds the daemon, or "" */
+};
+
+enum { TICK_MS = 2000 };
+
+static const char unit_advice[] = "the daemon does not find its file, which was removed or "
+                                  "replaced; restart the unit of the socket, such as shufd.socket";
+
+static shuf_status make_again(struct socket_watch *watch, struct shuf__error *error)
+{
+    const struct shuf__config *config = watch->config;
+    const char *path = watch->listener->address.sun_path;
+    if (watch->listener->is_passed)
+        return shuf__fail(error, SHUF_IO, "socket %s: %s", path, unit_advice);
+    shuf__acceptor_stop(watch->acceptor);
+    const shuf_status status = shuf__listener_open_again(
+        watch->listener, (mode_t)config->socket_mode, config->socket_group, error);
+    shuf__acceptor_start(watch->acceptor);
+    return status;
+}
+
+static void set_fault(struct socket_watch *watch, const char *fault)
+{
+    snprintf(watch->fault, sizeof watch->fault, "%s", fault);
+    watch->changed(watch);
+}
+
+static void on_tick(uv_timer_t *tick)
+{
+    struct socket_watch *watch = tick->data;
+    struct shuf__error error;
+    const char *path = watch->listener->address.sun_path;
+    if (watch->listener->fd < 0) /* the daemon drains */
+        return;
+    if (shuf__listener_is_at_path(watch->listener)) {
+        if (watch->fault[0])
+            set_fault(watch, "");
+    } else if (make_again(watch, &error) == SHUF_OK) {
+        shuf__log(watch->log, SHUF__LOG_WARNING,
+                  "socket %s: its file was removed or replaced; made a new one", path);
+        set_fault(watch, "");
+    } else if (strcmp(watch->fault, error.text) != 0) {
+        shuf__log(watch->log, SHUF__LOG_ERROR, "no client finds this daemon: %s", error.text);
+        set_fault(watch, error.text);
+    }
+}
+
+/* Call before the loop runs. */
+static void init_socket_watch(struct socket_watch *watch, uv_loop_t *loop)
+{
+    watch->tick.data = watch;
+    uv_timer_init(loop, &watch->tick);
+}
+
+/* The other fields must be set. */
+static void start_socket_watch(struct socket_watch *watch)
+{
+    uv_timer_start(&watch->tick, on_tick, TICK_MS, TICK_MS);
+}
+
+/* ---- The server ---------------------------------------------------------------------- */
 
 enum { SIGNALS = 3 };
 
@@ -53,7 +160,7 @@ struct shuf__server {
     struct shuf__engine *engine;
     struct shuf__service service;
     struct shuf__heartbeat heartbeat;
-    struct shuf__socket_watch socket_watch;
+    struct socket_watch socket_watch;
     struct shuf__exports exports;
     struct shuf__drain drain;
     uv_timer_t deadline; /* first of the drain, then of the end */
@@ -64,7 +171,7 @@ struct shuf__server {
     char cause[SHUF__ERROR_TEXT]; /* the reason of an exit code that is not EX_OK */
 };
 
-/* ---- the end ---- */
+/* ---- The end ------------------------------------------------------------------------- */
 
 static void close_handle(void *handle)
 {
@@ -227,7 +334,7 @@ static void on_device_failed(void *context, const struct shuf__error *error)
         drain(server, DEVICE_FAILED_MS);
 }
 
-/* ---- the start ---- */
+/* ---- The start ----------------------------------------------------------------------- */
 
 /* Measures the memory at the start, so that the first Status already has the limits. */
 static void measure(struct shuf__server *server)
@@ -250,7 +357,7 @@ static void report_ready(const struct shuf__server *server)
                        server->service.reload_fault, server->socket_watch.fault);
 }
 
-static void on_socket_changed(struct shuf__socket_watch *watch)
+static void on_socket_changed(struct socket_watch *watch)
 {
     report_ready(
         (struct shuf__server *)((char *)watch - offsetof(struct shuf__server, socket_watch)));
@@ -268,7 +375,7 @@ static void start_accepting(struct shuf__server *server)
     server->socket_watch.config = server->config;
     server->socket_watch.log = server->log;
     server->socket_watch.changed = on_socket_changed;
-    shuf__socket_watch_start(&server->socket_watch);
+    start_socket_watch(&server->socket_watch);
 }
 
 static void share_descriptors(struct shuf__server *server)
@@ -314,7 +421,7 @@ static void init_handles(struct shuf__server *server)
     uv_prepare_start(&server->serve, on_prepare);
     uv_timer_init(&server->loop, &server->deadline);
     shuf__heartbeat_init(&server->heartbeat, &server->loop);
-    shuf__socket_watch_init(&server->socket_watch, &server->loop);
+    init_socket_watch(&server->socket_watch, &server->loop);
     server->serve.data = server->deadline.data = server;
     shuf__service_init(&server->service, &server->loop, server->config, server->log);
     shuf__drain_init(&server->drain, &server->service.sessions);
@@ -345,7 +452,7 @@ static shuf_status start_handles(struct shuf__server *server, struct shuf__error
 /* Call after the device is open. Before, the loop does not run, and signals end the process. */
 static shuf_status start_signals(struct shuf__server *server, struct shuf__error *error)
 {
-    int result = shuf__signal_guard_start();
+    int result = guard_signals();
     for (int i = 0; i < SIGNALS && result == 0; i++)
         result = uv_signal_start(&server->signals[i], signals[i].handler, signals[i].number);
     return result == 0 ? SHUF_OK : fail_of_system(result, error);

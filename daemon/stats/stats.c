@@ -23,8 +23,8 @@ static unsigned find_bucket(uint64_t ns)
     return bucket;
 }
 
-void shuf__histogram_observe(struct shuf__histogram *histogram, uint64_t ns,
-                             struct shuf__request_id request, uint64_t at_ns)
+static void observe(struct shuf__histogram *histogram, uint64_t ns, struct shuf__request_id request,
+                    uint64_t at_ns)
 {
     const unsigned bucket = find_bucket(ns);
     histogram->count[bucket]++;
@@ -119,7 +119,7 @@ static void observe_stages(struct shuf__stats *stats, const struct shuf__request
         uint64_t ns;
         if (!shuf__request_stage(record, (enum shuf__stage)stage, &ns))
             continue;
-        shuf__histogram_observe(&stats->stages[stage], ns, record->request, record->sent_ns);
+        observe(&stats->stages[stage], ns, record->request, record->sent_ns);
         user->device_ns += stage == SHUF__STAGE_DEVICE ? ns : 0;
     }
 }
@@ -132,8 +132,8 @@ void shuf__stats_sent(struct shuf__stats *stats, const struct shuf__request_reco
     user->requests++;
     if (record->received_ns == 0) /* the connection timed out before a complete frame */
         return;
-    shuf__histogram_observe(&stats->durations[kind], shuf__request_duration(record),
-                            record->request, record->sent_ns);
+    observe(&stats->durations[kind], shuf__request_duration(record), record->request,
+            record->sent_ns);
     observe_stages(stats, record, user);
     stats->values[kind] += record->values;
     user->values += record->values;

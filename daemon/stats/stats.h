@@ -40,9 +40,6 @@ struct shuf__histogram {
 /* The upper bounds in nanoseconds, inclusive. */
 extern const uint64_t shuf__bucket_bounds[SHUF__BUCKETS - 1];
 
-void shuf__histogram_observe(struct shuf__histogram *histogram, uint64_t ns,
-                             struct shuf__request_id request, uint64_t at_ns);
-
 uint64_t shuf__histogram_count(const struct shuf__histogram *histogram);
 
 /* ---- One request --------------------------------------------------------------------- */

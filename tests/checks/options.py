@@ -126,7 +126,7 @@ def compare_keys(program, text):
 
 def compare_words(name):
     """The page has the words of the daemon's warning about keys of a socket that it does not make."""
-    source = (MAN.parent.parent / "daemon/socket_keys.c").read_text()
+    source = (MAN.parent.parent / "daemon/start_report.c").read_text()
     words = re.sub(r'"\s+"', "", source).partition('"has no effect, ')[2].partition('"')[0]
     pattern = re.escape(words).replace("%s", "[^;]*")
     if not words or not re.search(pattern, " ".join((MAN / f"{name}.scd").read_text().replace("*", "").split())):
