@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * See completion.h. To list the options of a verb, the program runs the verb in a child process.
- * The verb's parser then prints its options instead of parsing the command line.
+ * Scripts for completion: see program.h. To list the options of a verb, the program runs the verb
+ * in a child process. The verb's parser then prints its options instead of parsing the command
+ * line.
  */
-#include "completion.h"
+#include "program.h"
 
 #include "exit.h"
-#include "option_parse.h"
+#include "option.h"
 
 #include <ctype.h>
 #include <stdbool.h>

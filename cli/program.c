@@ -4,13 +4,10 @@
  */
 #include "program.h"
 
-#include "completion.h"
 #include "exit.h"
 #include "json.h"
 #include "nearest.h"
-#include "option_parse.h"
-#include "search_path.h"
-#include "streams.h"
+#include "option.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,7 +15,30 @@
 #include <string.h>
 #include <sysexits.h>
 
-/* ---- Help --------------------------------------------------------------------- */
+/* ---- The folders of programs --------------------------------------------------------- */
+
+/* Removes the relative folders from PATH, so no program of the current directory runs. Without
+ * PATH, libc and the shell search the folders of the system. */
+static void clean_search_path(void)
+{
+    char *path = getenv("PATH"), *end = path;
+    for (char *folder = path, *next; folder; folder = next) {
+        next = strchr(folder, ':');
+        if (next)
+            *next++ = '\0';
+        if (*folder != '/')
+            continue;
+        const size_t length = strlen(folder);
+        if (end > path)
+            *end++ = ':';
+        memmove(end, folder, length + 1);
+        end += length;
+    }
+    if (end == path)
+        unsetenv("PATH");
+}
+
+/* ---- Help ---------------------------------------------------------------------------- */
 
 static void print_overview(const struct shuf__program *program, FILE *to)
 {
@@ -148,7 +168,7 @@ static int help(const struct shuf__program *program, int argc, char **argv)
     return verb ? run_verb(program, verb, 2, forward) : refuse_topic(program, name);
 }
 
-/* ---- The program -------------------------------------------------------------- */
+/* ---- The program --------------------------------------------------------------------- */
 
 /* Skips the options before the verb, and returns the index of the verb. Ends the process on a wrong
  * option. */
@@ -190,7 +210,7 @@ int shuf__program_run(const struct shuf__program *program, int argc, char **argv
     shuf__program_name = program->name;
     argp_program_version = version;
     shuf__streams_prepare();
-    shuf__search_path_clean();
+    clean_search_path();
     shuf__json_prepare();
     if (argc > 1 && strcmp(argv[1], "--completion") == 0)
         return argc == 3 ? shuf__completion_print(program, argv[2])

@@ -5,8 +5,8 @@
  */
 #include "arguments.h"
 #include "call.h"
-#include "parse.h"
 #include "request_message.h"
+#include "result_message.h"
 
 #include <inttypes.h>
 #include <string.h>

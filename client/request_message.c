@@ -6,8 +6,8 @@
 
 #include "algorithm.h"
 #include "connection.h"
-#include "parse.h"
 #include "request.h"
+#include "result_message.h"
 
 #include <inttypes.h>
 #include <math.h>

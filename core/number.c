@@ -16,6 +16,8 @@
 #include <string.h>
 #include <strings.h>
 
+enum { HINT = 64 };
+
 struct unit {
     const char *name;
     uint64_t factor;
@@ -61,7 +63,7 @@ static const struct alias {
     {"msec", "ms"}, {"usec", "us"},  {"\u00b5s", "us"}, {"nsec", "ns"},
 };
 
-/* ---- Reading ------------------------------------------------------------------ */
+/* ---- Reading ------------------------------------------------------------------------- */
 
 struct digits {
     uint64_t value;
@@ -187,7 +189,7 @@ static enum outcome read_whole(const char *text, const struct unit *units, uint6
     return product > UINT64_MAX ? TOO_LARGE : READ;
 }
 
-/* ---- Numbers ------------------------------------------------------------------ */
+/* ---- Numbers ------------------------------------------------------------------------- */
 
 /* The unit that the user meant; NULL: none. */
 static const char *meant_unit(const struct unit *units, const char *name)
@@ -199,8 +201,7 @@ static const char *meant_unit(const struct unit *units, const char *name)
     return unit && *unit->name ? unit->name : NULL;
 }
 
-static const char *write_hint(const char *text, const struct unit *units,
-                              char hint[SHUF__NUMBER_HINT])
+static const char *write_hint(const char *text, const struct unit *units, char hint[HINT])
 {
     const char *rest;
     uint64_t ignored;
@@ -209,11 +210,13 @@ static const char *write_hint(const char *text, const struct unit *units,
     const bool hex = tolower((unsigned char)text[0] ? text[1] : 0) == 'x';
     *hint = '\0';
     if (wrong && unit && !hex && rest - text < SHUF__NUMBER_TEXT)
-        snprintf(hint, SHUF__NUMBER_HINT, "; did you mean %.*s%s?", (int)(rest - text), text, unit);
+        snprintf(hint, HINT, "; did you mean %.*s%s?", (int)(rest - text), text, unit);
     return hint;
 }
 
-const char *shuf__number_hint(const char *text, char hint[SHUF__NUMBER_HINT])
+/* "; did you mean 10M?" if only the case of the prefix is wrong, or a blank stands before it. Else
+ * an empty text. */
+static const char *hint_of(const char *text, char hint[HINT])
 {
     return write_hint(text, prefixes, hint);
 }
@@ -221,7 +224,7 @@ const char *shuf__number_hint(const char *text, char hint[SHUF__NUMBER_HINT])
 shuf_status shuf__number_parse_in(const char *field, const char *text, uint64_t least,
                                   uint64_t most, uint64_t *value, struct shuf__error *error)
 {
-    char low[SHUF__NUMBER_TEXT], high[SHUF__NUMBER_TEXT], hint[SHUF__NUMBER_HINT];
+    char low[SHUF__NUMBER_TEXT], high[SHUF__NUMBER_TEXT], hint[HINT];
     const char *rest;
     uint64_t number = 0;
     const enum outcome outcome = read_whole(text, prefixes, &number, &rest);
@@ -232,7 +235,7 @@ shuf_status shuf__number_parse_in(const char *field, const char *text, uint64_t 
     if (outcome == NO_NUMBER)
         return shuf__fail(error, SHUF_INVALID,
                           "%s %.64s: expected a whole number such as 1000, 1e9, 10M or 64Ki%s",
-                          field, *text ? text : "''", shuf__number_hint(text, hint));
+                          field, *text ? text : "''", hint_of(text, hint));
     return shuf__fail(error, SHUF_INVALID, "%s %.64s: expected %s%s to %s", field, text,
                       outcome == NOT_WHOLE ? "a whole number, " : "", shuf__bound_text(low, least),
                       shuf__bound_text(high, most));
@@ -247,7 +250,7 @@ shuf_status shuf__number_parse(const char *field, const char *text, uint64_t *va
 shuf_status shuf__duration_parse(const char *field, const char *text, uint64_t least, uint64_t most,
                                  uint64_t *nanoseconds, struct shuf__error *error)
 {
-    char low[SHUF__NUMBER_TEXT], high[SHUF__NUMBER_TEXT], hint[SHUF__NUMBER_HINT];
+    char low[SHUF__NUMBER_TEXT], high[SHUF__NUMBER_TEXT], hint[HINT];
     const char *rest;
     uint64_t number = 0;
     const enum outcome outcome = read_whole(text, times, &number, &rest);
@@ -287,7 +290,7 @@ shuf_status shuf__decimal_parse(const char *field, const char *text, double *val
                       *text ? text : "''");
 }
 
-/* ---- Ratios ------------------------------------------------------------------- */
+/* ---- Ratios -------------------------------------------------------------------------- */
 
 /* numerator / denominator in lowest terms. */
 static enum outcome reduce(wide_uint numerator, wide_uint denominator, struct shuf__ratio *ratio)
@@ -346,7 +349,7 @@ shuf_status shuf__ratio_parse(const char *field, const char *text, struct shuf__
                       field, *text ? text : "''");
 }
 
-/* ---- Printing ----------------------------------------------------------------- */
+/* ---- Printing ------------------------------------------------------------------------ */
 
 /* Prints 0 without a unit. The last unit has the factor 1, so the search always ends. */
 static void print_quantity(char text[SHUF__NUMBER_TEXT], const struct unit *units, uint64_t value)
@@ -389,4 +392,47 @@ const char *shuf__bound_text(char text[SHUF__NUMBER_TEXT], uint64_t bound)
     else
         snprintf(text, SHUF__NUMBER_TEXT, "%" PRIu64, bound);
     return text;
+}
+
+/* ---- Amounts ------------------------------------------------------------------------- */
+
+static shuf_status refuse_amount(const char *field, const char *text, struct shuf__error *error)
+{
+    char hint[HINT];
+    return shuf__fail(error, SHUF_INVALID,
+                      "%s %.64s: expected a whole number below 2^63, such as 2e9 or 8Gi, or whole "
+                      "percent, 0%% to 100%%%s",
+                      field, *text ? text : "''", hint_of(text, hint));
+}
+
+shuf_status shuf__amount_parse(const char *field, const char *text, struct shuf__amount *amount,
+                               struct shuf__error *error)
+{
+    char number[64];
+    const size_t length = strlen(text);
+    const bool percent = length > 0 && text[length - 1] == '%';
+    if (length - percent >= sizeof number)
+        return refuse_amount(field, text, error);
+    snprintf(number, sizeof number, "%.*s", (int)(length - percent), text);
+    amount->percent = percent;
+    snprintf(amount->written, sizeof amount->written, "%s",
+             length < sizeof amount->written ? text : "");
+    if (shuf__number_parse_in(field, number, 0, percent ? 100 : INT64_MAX, &amount->number, error))
+        return refuse_amount(field, text, error);
+    return SHUF_OK;
+}
+
+const char *shuf__amount_text(char text[SHUF__NUMBER_TEXT], struct shuf__amount amount)
+{
+    if (!amount.percent)
+        return shuf__size_text(text, amount.number);
+    snprintf(text, SHUF__NUMBER_TEXT, "%" PRIu64 "%%", amount.number);
+    return text;
+}
+
+uint64_t shuf__amount_bytes(struct shuf__amount amount, uint64_t total)
+{
+    if (!amount.percent)
+        return amount.number;
+    return total / 100 * amount.number + total % 100 * amount.number / 100;
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads and writes numbers, sizes and durations of the command line and of the configuration.
+ * Reads and writes numbers, sizes, durations and amounts of the command line and of the
+ * configuration.
  */
 #ifndef SHUF__NUMBER_H
 #define SHUF__NUMBER_H
 
 #include "error.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Reads a decimal number such as -3, 0.25 or 1e-3, and gives the nearest double. It also reads
@@ -38,11 +40,7 @@ struct shuf__ratio {
 shuf_status shuf__ratio_parse(const char *field, const char *text, struct shuf__ratio *ratio,
                               struct shuf__error *error);
 
-enum { SHUF__NUMBER_TEXT = 32, SHUF__NUMBER_HINT = 64 };
-
-/* "; did you mean 10M?" if only the case of the prefix is wrong, or a blank stands before it. Else
- * an empty text. */
-const char *shuf__number_hint(const char *text, char hint[SHUF__NUMBER_HINT]);
+enum { SHUF__NUMBER_TEXT = 32 };
 
 /* Reads a duration: a number and one of ns, us, ms, s, min and h (`10min`, `0.5s`). A number
  * without a unit is in seconds. Gives nanoseconds, from `least` to `most`. Fails with SHUF_INVALID.
@@ -57,5 +55,27 @@ const char *shuf__duration_text(char text[SHUF__NUMBER_TEXT], uint64_t nanosecon
 
 /* A limit in a message: "2^62", "2^64 - 1", "1000000". */
 const char *shuf__bound_text(char text[SHUF__NUMBER_TEXT], uint64_t bound);
+
+/* ---- Amounts ------------------------------------------------------------------------- */
+
+/* An amount as the configuration gives it: a number, or a part of the whole. It is of bytes of
+ * memory, or of connections. */
+
+struct shuf__amount {
+    uint64_t number; /* bytes, or percent */
+    bool percent;
+    char written[SHUF__NUMBER_TEXT]; /* as shuf__amount_parse() has read it; "": longer than that */
+};
+
+/* Reads "25%" (at most 100%), or bytes as shuf__number_parse() does ("8Gi"; at most 2^63 - 1).
+ * Fails with SHUF_INVALID. */
+shuf_status shuf__amount_parse(const char *field, const char *text, struct shuf__amount *amount,
+                               struct shuf__error *error);
+
+/* Writes the amount in the syntax of shuf__amount_parse(), with the largest exact suffix. */
+const char *shuf__amount_text(char text[SHUF__NUMBER_TEXT], struct shuf__amount amount);
+
+/* The amount in bytes, when all the memory is `total` bytes. */
+uint64_t shuf__amount_bytes(struct shuf__amount amount, uint64_t total);
 
 #endif

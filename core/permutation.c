@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * PERMUTATION: values of a permutation.
+ * PERMUTATION: values of a permutation. LOOK_UP: single values or positions of one.
  */
 #include "algorithm.h"
 #include "kind.h"
 #include "shuf/windowed.h"
+
+/* ---- PERMUTATION --------------------------------------------------------------------- */
 
 #define U32_VALUES (UINT64_C(1) << 32)
 
@@ -179,7 +181,7 @@ void shuf__permutation_take_row(struct shuf__permutation *p)
     take_all(p);
 }
 
-/* ---- The kind ---------------------------------------------------------------------- */
+/* ---- The kind PERMUTATION ------------------------------------------------------------ */
 
 static struct shuf__shape shape(const struct shuf__request *request)
 {
@@ -247,4 +249,46 @@ const struct shuf__kind shuf__permutation_kind = {
     .shape = shape,
     .compare = compare,
     .describe = describe,
+};
+
+/* ---- LOOK_UP ------------------------------------------------------------------------- */
+
+shuf_status shuf__look_up_make(struct shuf__request *request, const uint64_t *at, size_t count,
+                               struct shuf__error *error)
+{
+    struct shuf__permutation *p = &request->look_up.permutation;
+    request->kind = SHUF__LOOK_UP;
+    request->dtype = SHUF_AUTO;
+    if (shuf__check_n(p->n, error) || shuf__check_windows(p, error))
+        return error->status;
+    for (size_t i = 0; i < count; i++)
+        if (at[i] >= p->n)
+            return shuf__fail(error, SHUF_INVALID,
+                              "at[%zu] %" PRIu64 ": expected less than n = %" PRIu64, i, at[i],
+                              p->n);
+    shuf__permutation_take_row(p);
+    return SHUF_OK;
+}
+
+/* ---- The kind LOOK_UP ---------------------------------------------------------------- */
+
+static int compare_look_ups(const struct shuf__request *a, const struct shuf__request *b)
+{
+    SHUF__RETURN_UNLESS_EQUAL(a->look_up.inverse, b->look_up.inverse);
+    return shuf__permutation_compare(&a->look_up.permutation, &b->look_up.permutation);
+}
+
+static void describe_look_up(const struct shuf__request *request, bool all, char *text)
+{
+    snprintf(text, SHUF__REQUEST_TEXT, "index n %" PRIu64, request->look_up.permutation.n);
+    if (all)
+        shuf__add_permutation(request, text);
+}
+
+const struct shuf__kind shuf__look_up_kind = {
+    .name = "index",
+    .has_permutation = true,
+    .shape = NULL,
+    .compare = compare_look_ups,
+    .describe = describe_look_up,
 };

@@ -3,18 +3,16 @@
  * shufd: reads the command line and the configuration, then serves.
  */
 #include "check.h"
-#include "completion.h"
 #include "config/config.h"
 #include "config/log.h"
 #include "end_guard.h"
 #include "exit.h"
 #include "handlers/service.h"
-#include "option_parse.h"
-#include "option_values.h"
+#include "option.h"
 #include "process_limits.h"
+#include "program.h"
 #include "server.h"
 #include "start_report.h"
-#include "streams.h"
 
 #include <argp.h>
 #include <limits.h>

@@ -8,8 +8,7 @@
 #include "json.h"
 #include "npy.h"
 #include "number.h"
-#include "option_parse.h"
-#include "option_values.h"
+#include "option.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,8 +4,7 @@
  * client/python/src/shufd/_mixture.py has the same arguments.
  */
 #include "exit.h"
-#include "option_parse.h"
-#include "option_values.h"
+#include "option.h"
 #include "verbs.h"
 
 #include <argp.h>

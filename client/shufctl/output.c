@@ -6,7 +6,6 @@
 
 #include "end_by_signal.h"
 #include "exit.h"
-#include "streams.h"
 #include "units.h"
 
 #include <ctype.h>

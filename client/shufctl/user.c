@@ -4,7 +4,7 @@
  */
 #include "user.h"
 
-#include "cause.h"
+#include "error.h"
 #include "exit.h"
 #include "json.h"
 #include "number.h"

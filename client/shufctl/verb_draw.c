@@ -4,8 +4,7 @@
  */
 #include "exit.h"
 #include "number.h"
-#include "option_parse.h"
-#include "option_values.h"
+#include "option.h"
 #include "request.h"
 #include "run_request.h"
 #include "summary.h"

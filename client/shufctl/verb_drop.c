@@ -4,8 +4,7 @@
  */
 #include "connect.h"
 #include "json.h"
-#include "option_parse.h"
-#include "option_values.h"
+#include "option.h"
 #include "units.h"
 #include "user.h"
 #include "verb_options.h"

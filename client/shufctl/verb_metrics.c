@@ -8,8 +8,7 @@
 #include "error.h"
 #include "exit.h"
 #include "json.h"
-#include "option_parse.h"
-#include "option_values.h"
+#include "option.h"
 #include "verb_options.h"
 #include "verbs.h"
 

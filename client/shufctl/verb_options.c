@@ -6,8 +6,8 @@
 
 #include "algorithm.h"
 #include "number.h"
+#include "option.h"
 #include "option_parse.h"
-#include "option_values.h"
 #include "output.h"
 #include "request.h"
 

@@ -4,7 +4,6 @@
  */
 #include "config.h"
 
-#include "cause.h"
 #include "error.h"
 #include "nearest.h"
 #include "number.h"

@@ -6,9 +6,9 @@
 #ifndef SHUFD_CONFIG_H
 #define SHUFD_CONFIG_H
 
-#include "amount.h"
 #include "error.h"
 #include "log.h"
+#include "number.h"
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -22,11 +22,11 @@ typedef char shuf__config_BACKEND[108];  /* as shuf__backend_open() takes it */
 typedef char shuf__config_ENDPOINT[108]; /* of shuf__endpoint_parse() */
 typedef char shuf__config_TEXTFILE[108]; /* the path of a file of metrics */
 typedef uint64_t shuf__config_NUMBER;
-typedef struct shuf__amount shuf__config_AMOUNT; /* amount.h */
-typedef uint64_t shuf__config_DURATION;          /* nanoseconds */
-typedef uint64_t shuf__config_MODE;              /* permission bits */
-typedef uint64_t shuf__config_LEVEL;             /* enum shuf__log_level */
-typedef uint64_t shuf__config_PLACE;             /* enum shuf__place */
+typedef struct shuf__amount shuf__config_AMOUNT;
+typedef uint64_t shuf__config_DURATION; /* nanoseconds */
+typedef uint64_t shuf__config_MODE;     /* permission bits */
+typedef uint64_t shuf__config_LEVEL;    /* enum shuf__log_level */
+typedef uint64_t shuf__config_PLACE;    /* enum shuf__place */
 
 /* Who computes results for the host, beside a GPU. */
 enum shuf__place { SHUF__PLACE_AUTO, SHUF__PLACE_HOST, SHUF__PLACE_DEVICE };

@@ -4,7 +4,6 @@
  */
 #include "engine.h"
 
-#include "holder.h"
 #include "lane.h"
 #include "trace/trace.h"
 #include "turns.h"
@@ -13,6 +12,112 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- The holder of the device -------------------------------------------------------- */
+
+#define MS UINT64_C(1000000)
+
+/* The next job waits no longer than this for a job that is told to pause. */
+enum { HAND_OVER_DEVICE_MS = 40 };
+
+/* The job that has the device, and its turn. A GPU completes the work that a job has launched, even
+ * if the job is told to pause. So the job keeps the device until it has paused or ended, but at
+ * most 40 ms longer. If the next job began at once, its work would wait on the GPU for that of all
+ * paused jobs. On a CPU the next job begins at once, and the operating system divides the
+ * processors. */
+struct holder {
+    const struct shuf__turns *turns;
+    struct shuf__lanes *lanes;
+    uint64_t turn_ns;                 /* length of a turn while other users wait */
+    uint64_t hand_over_ns;            /* longest wait for a job that is told to pause */
+    struct shuf__engine_job *running; /* NULL: none, or `leaving` has the device */
+    struct shuf__engine_job *leaving; /* is told to pause, and still uses the device; or NULL */
+    uint64_t begin_ns;                /* when the turn began */
+    uint64_t leave_until_ns;
+};
+
+/* The job that has the device: `running` or `leaving`. NULL: none. */
+static struct shuf__engine_job *job_on_device(const struct holder *holder)
+{
+    return holder->running ? holder->running : holder->leaving;
+}
+
+/* `on_host`: the device is the CPU. */
+static void init_holder(struct holder *holder, const struct shuf__turns *turns,
+                        struct shuf__lanes *lanes, bool on_host)
+{
+    *holder = (struct holder){
+        .turns = turns,
+        .lanes = lanes,
+        .turn_ns = (on_host ? SHUF__TURN_HOST_MS : SHUF__TURN_DEVICE_MS) * MS,
+        .hand_over_ns = on_host ? 0 : HAND_OVER_DEVICE_MS * MS,
+    };
+}
+
+static void begin_turn(struct holder *holder)
+{
+    holder->begin_ns = uv_hrtime();
+}
+
+/* Charges the time since the turn began to the user, and begins another turn. */
+static void end_turn(struct holder *holder, struct shuf__turn_user *user)
+{
+    const uint64_t now = uv_hrtime();
+    user->virtual_ns += now - holder->begin_ns;
+    holder->begin_ns = now;
+}
+
+/* The rest of the running job's turn, in nanoseconds; UINT64_MAX: no other user waits. */
+static uint64_t time_left(const struct holder *holder)
+{
+    const uint64_t used = uv_hrtime() - holder->begin_ns;
+    if (!shuf__turns_has_others(holder->turns, holder->running->user, true))
+        return UINT64_MAX;
+    return used < holder->turn_ns ? holder->turn_ns - used : 0;
+}
+
+/* Tells the running job to pause. */
+static void pause_running(struct holder *holder)
+{
+    atomic_store(&holder->running->paused, true);
+    holder->leaving = holder->running;
+    holder->leave_until_ns = uv_hrtime() + holder->hand_over_ns;
+    holder->running = NULL;
+}
+
+/* The time until now is part of the job's turn. */
+static void end_leaving(struct holder *holder)
+{
+    end_turn(holder, holder->leaving->user);
+    holder->leaving = NULL;
+}
+
+/* Takes the device from a job that has paused, or had the time to. Returns 0 if the next job may
+ * begin, or the longest time until it may, in nanoseconds. A lane wakes the loop when its job has
+ * paused or ended: then call it again. */
+static uint64_t take_from_leaving(struct holder *holder)
+{
+    const uint64_t now = uv_hrtime();
+    if (!holder->leaving)
+        return 0;
+    if (now < holder->leave_until_ns && !shuf__lanes_has_paused(holder->lanes, holder->leaving))
+        return holder->leave_until_ns - now;
+    end_leaving(holder);
+    return 0;
+}
+
+/* The job has ended, or leaves its lane for another reason. */
+static void forget_in_holder(struct holder *holder, const struct shuf__engine_job *job)
+{
+    if (holder->leaving == job)
+        end_leaving(holder);
+    if (holder->running != job)
+        return;
+    end_turn(holder, job->user);
+    holder->running = NULL;
+}
+
+/* ---- The engine ---------------------------------------------------------------------- */
 
 enum {
     JOBS_PER_WAKE = 32,   /* ends of jobs, before the loop serves the sockets again, */
@@ -34,7 +139,7 @@ struct shuf__engine {
     struct shuf__lane *urgent;
 
     struct shuf__turns turns;
-    struct shuf__holder holder;              /* the job that has the device */
+    struct holder holder;                    /* the job that has the device */
     struct shuf__job_queue finished_on_loop; /* `done` is not yet called */
     struct shuf__job_queue finished_urgent;  /* in the urgent lane; `done` is not yet called */
     uint64_t queued;                         /* jobs that wait or run, without the urgent ones */
@@ -53,7 +158,7 @@ static void dispatch(struct shuf__engine *engine, struct shuf__lane *lane,
     shuf__lane_dispatch(lane, job, backend);
 }
 
-/* ---- turns ---- */
+/* ---- Turns --------------------------------------------------------------------------- */
 
 static void resume(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
@@ -121,7 +226,7 @@ static bool begin_job(struct shuf__engine *engine, struct shuf__turn_user *user,
         begin_later(engine, job);
     else
         finish_on_loop(engine, job);
-    shuf__holder_end_turn(&engine->holder, user);
+    end_turn(&engine->holder, user);
     return false;
 }
 
@@ -134,7 +239,7 @@ static void start_timer(struct shuf__engine *engine, uint64_t ns)
  * another user comes later, shuf__engine_submit() starts the timer. */
 static bool turn_goes_on(struct shuf__engine *engine)
 {
-    const uint64_t left = shuf__holder_time_left(&engine->holder);
+    const uint64_t left = time_left(&engine->holder);
     if (left > 0 && left != UINT64_MAX)
         start_timer(engine, left);
     return left > 0;
@@ -143,7 +248,7 @@ static bool turn_goes_on(struct shuf__engine *engine)
 /* False: the next job still waits for the one that was told to pause. The timer ends this wait. */
 static bool try_hand_over(struct shuf__engine *engine)
 {
-    const uint64_t left = shuf__holder_try_hand_over(&engine->holder);
+    const uint64_t left = take_from_leaving(&engine->holder);
     if (left > 0)
         start_timer(engine, left);
     return left == 0;
@@ -157,7 +262,7 @@ static bool try_pause(struct shuf__engine *engine, bool may_begin)
     const struct shuf__turn_user *user = engine->holder.running->user;
     if (!shuf__turns_has_others(&engine->turns, user, may_begin))
         return false;
-    shuf__holder_pause(&engine->holder);
+    pause_running(&engine->holder);
     return try_hand_over(engine);
 }
 
@@ -171,7 +276,7 @@ static void schedule(struct shuf__engine *engine)
     if (engine->holder.running && !try_pause(engine, lane != NULL))
         return;
     struct shuf__turn_user *user = shuf__turns_next(&engine->turns, lane != NULL);
-    shuf__holder_begin_turn(&engine->holder);
+    begin_turn(&engine->holder);
     if (!user)
         return;
     if (user->active)
@@ -187,14 +292,14 @@ static void on_turn_end(uv_timer_t *timer)
     schedule(timer->data);
 }
 
-/* ---- the end of jobs ---- */
+/* ---- The end of jobs ----------------------------------------------------------------- */
 
 /* The job may not be the running one: a job that is cancelled in a pause ends while another job
  * runs. A job that ends before it asks never notices its pause. */
 static void leave_lane(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
     atomic_store(&job->paused, false);
-    shuf__holder_forget(&engine->holder, job);
+    forget_in_holder(&engine->holder, job);
     if (job->user->active == job)
         job->user->active = NULL;
     if (job->lane->job == job)
@@ -252,7 +357,7 @@ static void call_done(uv_async_t *wake)
         engine->options.idle(engine->options.context);
 }
 
-/* ---- jobs ---- */
+/* ---- Jobs ---------------------------------------------------------------------------- */
 
 shuf_status shuf__engine_submit(struct shuf__engine *engine, struct shuf__engine_job *job,
                                 struct shuf__error *error)
@@ -308,7 +413,7 @@ void shuf__engine_continue(struct shuf__engine_job *job)
     assert(!job->lane->job && !job->user->active);
     engine->queued++;
     job->lane->job = job->user->active = job;
-    if (!shuf__holder_job(&engine->holder))
+    if (!job_on_device(&engine->holder))
         engine->holder.running = job;
     dispatch(engine, job->lane, job, job->backend);
 }
@@ -325,7 +430,7 @@ void shuf__engine_hand_over(struct shuf__engine *engine, struct shuf__engine_job
 
 bool shuf__engine_progressed(struct shuf__engine *engine, uint64_t open_ns)
 {
-    struct shuf__engine_job *job = shuf__holder_job(&engine->holder);
+    struct shuf__engine_job *job = job_on_device(&engine->holder);
     bool polled = job && atomic_exchange(&job->polled, false);
     bool progressed = engine->progressed || polled;
     engine->progressed = false;
@@ -365,7 +470,7 @@ struct shuf__backend *shuf__engine_backend(const struct shuf__engine *engine)
     return engine->base->backend;
 }
 
-/* ---- start and stop ---- */
+/* ---- Start and stop ------------------------------------------------------------------ */
 
 static void on_handle_closed(uv_handle_t *handle)
 {
@@ -397,8 +502,8 @@ static shuf_status open_lanes(struct shuf__engine *engine, struct shuf__error *e
 {
     const char *spec = engine->options.backend;
     SHUF__RANGES_INIT();
-    shuf__holder_init(&engine->holder, &engine->turns, &engine->lanes,
-                      shuf__memory_is_host(shuf__engine_backend(engine)->ops->own));
+    init_holder(&engine->holder, &engine->turns, &engine->lanes,
+                shuf__memory_is_host(shuf__engine_backend(engine)->ops->own));
     engine->lanes.backend =
         strcmp(spec, "auto") == 0 ? shuf__engine_backend(engine)->ops->name : spec;
     if (engine->base == engine && (!(engine->urgent = shuf__lane_start(&engine->lanes, error)) ||

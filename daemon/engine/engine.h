@@ -2,10 +2,10 @@
  *
  * The engine decides which job uses the device, when, and on which thread. Users take turns
  * (turns.h). At the end of a user's turn, if another user waits, the running job is paused
- * (holder.h). The other user's job then runs in a lane of its own (lane.h). A user's jobs run one
- * after the other. Quick computations (cache/compute.h) run on the loop's thread, which has its own
- * backend. Urgent jobs, such as reads and frees, have a lane of their own. So quick computations
- * and urgent jobs do not wait for long computations.
+ * (struct holder in engine.c). The other user's job then runs in a lane of its own (lane.h). A
+ * user's jobs run one after the other. Quick computations (cache/compute.h) run on the loop's
+ * thread, which has its own backend. Urgent jobs, such as reads and frees, have a lane of their
+ * own. So quick computations and urgent jobs do not wait for long computations.
  *
  * A device may have several engines: see engines.h.
  */

@@ -4,6 +4,14 @@
  */
 #include "engines.h"
 
+#include "host/host.h"
+#include "host/kept_file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- The engines --------------------------------------------------------------------- */
+
 static bool is_of_host(const struct shuf__engine *engine)
 {
     return shuf__memory_is_host(shuf__engine_backend(engine)->ops->own);
@@ -53,7 +61,7 @@ void shuf__engines_begin_again(struct shuf__engine *engine)
         shuf__engine_begin_again(engine);
 }
 
-/* ---- start and stop ---- */
+/* ---- Start and stop ------------------------------------------------------------------ */
 
 static shuf_status start_beside(struct shuf__engine *engine, uv_loop_t *loop,
                                 const struct shuf__engine_options *options, bool with_host,
@@ -89,4 +97,118 @@ void shuf__engines_stop(struct shuf__engine *engine)
     if (shuf__engine_next(engine))
         shuf__engines_stop(shuf__engine_next(engine));
     shuf__engine_stop(engine);
+}
+
+/* ---- The model: nanoseconds, see docs/operation.md ----------------------------------- */
+
+/* The time of a computation before its first value. The loop's thread does a quick computation by
+ * the host at once. */
+static const double host_job_ns = 30000, device_job_ns = 70000;
+
+/* A byte by PCIe, with the copy by the host's processors from pinned memory to the result. */
+static const double copied_byte_ns = 0.07;
+
+/* An evaluation (backend.h) by one thread with AVX-512, and by the whole GPU. */
+struct rate {
+    double host_ns, device_ns;
+};
+
+static const struct rate primefold = {1.6, 0.0015}, compaction = {4, 0.0065}, stream = {2, 0.002};
+
+/* The speed of other instruction sets. */
+static const struct {
+    const char *name;
+    double speed;
+} sets[] = {{"avx512", 1}, {"avx2", 0.5}, {"scalar", 0.05}};
+
+/* How much longer the host takes while processes wait for a processor all of the time. */
+static const double waiting_cost = 2;
+
+static struct rate rate_of(const struct shuf__request *request)
+{
+    const struct shuf__permutation *p = shuf__request_permutation(request);
+    if (!p)
+        return stream;
+    return shuf_algorithm_has_random_access(p->algorithm) ? primefold : compaction;
+}
+
+/* The jobs of the GPU come first, or take turns with this one. Each counts as long as this one. The
+ * jobs of the host do not count, because the GPU may be needed for more than results. */
+static double device_ns(const struct shuf__placement *placement,
+                        const struct shuf__request *request, double evaluations, uint64_t copied)
+{
+    const uint64_t jobs = shuf__engine_queued(shuf__placement_device(placement, request));
+    const double ns =
+        device_job_ns + evaluations * rate_of(request).device_ns + (double)copied * copied_byte_ns;
+    return ns * (double)(1 + jobs);
+}
+
+static double host_ns(const struct shuf__placement *placement, const struct shuf__request *request,
+                      double evaluations)
+{
+    const struct shuf__backend *host = shuf__engine_backend(shuf__engines_host(placement->engine));
+    const bool quick = shuf__backend_is_quick(host->ops, request);
+    const double ns = evaluations * rate_of(request).host_ns;
+    return (quick ? ns : host_job_ns + ns / placement->threads) *
+           (1 + waiting_cost * placement->waiting);
+}
+
+/* ---- The load of the processors ------------------------------------------------------ */
+
+/* Reads the line "some avg10=12.34 ..." at most once a second. The file is absent from kernels
+ * without PSI: then nothing waits. */
+static void read_pressure(struct shuf__placement *placement)
+{
+    enum { SECOND_NS = 1000000000 };
+    char text[256];
+    double percent;
+    const uint64_t now = uv_hrtime();
+    if (placement->read_ns > 0 && now - placement->read_ns < SECOND_NS)
+        return;
+    placement->read_ns = now;
+    const bool known = shuf__kept_file_read(placement->pressure, text, sizeof text) &&
+                       sscanf(text, "some avg10=%lf", &percent) == 1;
+    placement->waiting = known ? percent / 100 : 0;
+}
+
+/* ---- The choice ---------------------------------------------------------------------- */
+
+void shuf__placement_init(struct shuf__placement *placement, struct shuf__engine *engine,
+                          bool always_host, unsigned threads, const char *root)
+{
+    const struct shuf__backend *host = shuf__engine_backend(shuf__engines_host(engine));
+    *placement = (struct shuf__placement){.engine = engine, .always_host = always_host};
+    placement->threads = shuf__host_threads(threads);
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+        if (strcmp(host->device_id, sets[i].name) == 0)
+            placement->threads *= sets[i].speed;
+    snprintf(placement->pressure, sizeof placement->pressure, "%s/proc/pressure/cpu", root);
+}
+
+struct shuf__engine *shuf__placement_device(const struct shuf__placement *placement,
+                                            const struct shuf__request *request)
+{
+    struct shuf__engine *engine = placement->engine;
+    return shuf__backend_is_small(shuf__engine_backend(engine)->ops, request)
+               ? shuf__engines_small(engine)
+               : engine;
+}
+
+/* A GPU has the host's processors move the records of a shuffle, and make plans, in host memory. So
+ * these need no model. */
+struct shuf__engine *shuf__placement_choose(struct shuf__placement *placement,
+                                            const struct shuf__request *request, uint64_t copied)
+{
+    struct shuf__engine *host = shuf__engines_host(placement->engine);
+    const bool values = request->kind == SHUF__PERMUTATION || request->kind == SHUF__STREAM;
+    if (host == placement->engine)
+        return shuf__placement_device(placement, request);
+    if (placement->always_host || !values)
+        return host;
+    read_pressure(placement);
+    const double evaluations = shuf__backend_evaluations(request);
+    return host_ns(placement, request, evaluations) <=
+                   device_ns(placement, request, evaluations, copied)
+               ? host
+               : shuf__placement_device(placement, request);
 }

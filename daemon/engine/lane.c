@@ -64,8 +64,9 @@ static void drive(void *context)
     lane->backend->ops->close(lane->backend);
 }
 
-/* A pause begins when the first thread of the job waits here, and ends when the last one leaves. */
-void shuf__lanes_wait_paused(struct shuf__lanes *lanes, struct shuf__engine_job *job)
+/* A thread of a job calls it. Returns when the job is no longer paused, or is cancelled.
+ * A pause begins when the first thread of the job waits here, and ends when the last one leaves. */
+static void wait_paused(struct shuf__lanes *lanes, struct shuf__engine_job *job)
 {
     uv_mutex_lock(&lanes->lock);
     if (job->pausing++ == 0) {
@@ -87,7 +88,7 @@ bool shuf__engine_job_is_cancelled(void *job)
     if (!atomic_load_explicit(&j->polled, memory_order_relaxed))
         atomic_store_explicit(&j->polled, true, memory_order_relaxed);
     if (atomic_load_explicit(&j->paused, memory_order_relaxed))
-        shuf__lanes_wait_paused(j->lanes, j);
+        wait_paused(j->lanes, j);
     return atomic_load_explicit(&j->cancelled, memory_order_relaxed);
 }
 

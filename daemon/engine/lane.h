@@ -89,7 +89,4 @@ void shuf__lanes_resume(struct shuf__lanes *lanes);
 /* Whether a thread of the job waits in its pause. */
 bool shuf__lanes_has_paused(struct shuf__lanes *lanes, const struct shuf__engine_job *job);
 
-/* A thread of a job calls it. Returns when the job is no longer paused, or is cancelled. */
-void shuf__lanes_wait_paused(struct shuf__lanes *lanes, struct shuf__engine_job *job);
-
 #endif

@@ -4,8 +4,8 @@
  */
 #include "export.h"
 
-#include "cause.h"
 #include "config/config.h"
+#include "error.h"
 #include "handlers/metrics_text.h"
 
 #include <errno.h>

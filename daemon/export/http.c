@@ -6,7 +6,7 @@
  */
 #include "http.h"
 
-#include "cause.h"
+#include "error.h"
 
 #include <errno.h>
 #include <string.h>

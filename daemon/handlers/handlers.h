@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The handlers of requests. The kinds are in proto/request_kinds.h. A handler replies, or submits a
+ * The handlers of requests. The kinds are in proto/message.h. A handler replies, or submits a
  * job and lets the session wait for it.
  */
 #ifndef SHUFD_HANDLERS_H

@@ -6,9 +6,9 @@
  * and a rank index.
  */
 #include "algorithm.h"
-#include "cache/rank_entry.h"
+#include "cache/cache.h"
 #include "handlers.h"
-#include "parse.h"
+#include "result_message.h"
 #include "service.h"
 #include "session_job.h"
 

@@ -5,7 +5,7 @@
  */
 #include "metrics_text.h"
 
-#include "memory/resident.h"
+#include "memory/shortage.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ struct view {
     struct shuf__accounts_listed listed;
 };
 
-/* ---- the daemon ---- */
+/* ---- The daemon ---------------------------------------------------------------------- */
 
 static void write_build(struct shuf__exposition *x, const struct shuf__service *s)
 {
@@ -53,7 +53,7 @@ static void write_resident(struct shuf__exposition *x)
         shuf__exposition_number(x, NULL, bytes);
 }
 
-/* ---- requests ---- */
+/* ---- Requests ------------------------------------------------------------------------ */
 
 /* Whether the metrics have rows of this kind: a kind of the protocol, or 0 for a frame that is not
  * a request. */
@@ -127,7 +127,7 @@ static void write_computations(struct shuf__exposition *x, const struct shuf__se
     shuf__exposition_number(x, "place=\"device\"", cache->computed - cache->computed_on_host);
 }
 
-/* ---- memory ---- */
+/* ---- Memory -------------------------------------------------------------------------- */
 
 enum budget_field { USED, LIMIT, CONFIGURED, IDLE, IDLE_LIMIT, AVAILABLE, TOTAL };
 
@@ -157,7 +157,7 @@ static void write_budgets(struct shuf__exposition *x, const struct shuf__service
         shuf__exposition_number(x, "side=\"device\"", budget_value(s, SHUF__SIDE_DEVICE, field));
 }
 
-/* ---- users ---- */
+/* ---- Users --------------------------------------------------------------------------- */
 
 static bool may_see(const struct view *v, uint32_t uid)
 {
@@ -208,7 +208,7 @@ static void write_accounts(struct shuf__exposition *x, const struct view *v,
     }
 }
 
-/* ---- the table ---- */
+/* ---- The table ----------------------------------------------------------------------- */
 
 #define SHUF__METRIC(name, type, unit, labels, help, statement)                              \
     static void write_##name(struct shuf__exposition *x, struct shuf__service *s,            \

@@ -6,13 +6,13 @@
 #include "result.h"
 #include "handlers.h"
 #include "memory/acquire.h"
-#include "parse.h"
+#include "result_message.h"
 #include "service.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- 1. parse, validate, and release the leases that the request gives back ---- */
+/* ---- 1. parse, validate, and release the leases that the request gives back ---------- */
 
 /* A client can write to the input, so requests never share the result of a shuffle. */
 static shuf_status find_input(struct shuf__result_request *r, uint64_t id,
@@ -50,7 +50,7 @@ static shuf_status parse_and_release(struct shuf__result_request *r, const Shuf_
     return status;
 }
 
-/* ---- 2. choose the memory and the outputs ---- */
+/* ---- 2. choose the memory and the outputs -------------------------------------------- */
 
 /* The result of a shuffle must be on the side of its input, host or device. */
 static bool find_beside(const struct shuf__result_request *r, struct shuf__beside *beside)
@@ -145,7 +145,7 @@ static void choose_outputs(struct shuf__result_request *r, const Shuf__Delivery 
     };
 }
 
-/* ---- 3. find or add the entry ---- */
+/* ---- 3. find or add the entry -------------------------------------------------------- */
 
 static shuf_status admit_key(struct shuf__result_request *r, struct shuf__error *error)
 {
@@ -227,7 +227,7 @@ static shuf_status find_or_add_entry(struct shuf__result_request *r, struct shuf
     return SHUF_OK;
 }
 
-/* ---- 4. compute at once, or submit a job and wait ---- */
+/* ---- 4. compute at once, or submit a job and wait ------------------------------------ */
 
 /* A request that waits for its entry, and then for the turn of its session. */
 struct waiting {
@@ -325,7 +325,7 @@ static shuf_status compute_and_reply(struct shuf__result_request *r, struct shuf
     return SHUF_OK;
 }
 
-/* ---- the whole way ---- */
+/* ---- The whole way ------------------------------------------------------------------- */
 
 /* Counts the values. A prefetch sends no values, and a buffer has none. */
 static void note_values(const struct shuf__result_request *r)

@@ -10,7 +10,6 @@
 #include "config/config.h"
 #include "config/log.h"
 #include "engine/engines.h"
-#include "engine/placement.h"
 #include "keys/keyring.h"
 #include "memory/client_process.h"
 #include "memory/pool.h"

@@ -9,8 +9,8 @@
  */
 #include "result.h"
 
-#include "cache/rank_entry.h"
-#include "memory/workspace.h"
+#include "cache/cache.h"
+#include "memory/acquire.h"
 #include "service.h"
 #include "session_job.h"
 #include "slice.h"

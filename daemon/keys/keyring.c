@@ -4,7 +4,7 @@
  */
 #include "keyring.h"
 
-#include "cause.h"
+#include "error.h"
 #include "identity.h"
 #include "key_files.h"
 

@@ -7,8 +7,8 @@
 #ifndef SHUFD_ACCOUNTS_H
 #define SHUFD_ACCOUNTS_H
 
-#include "amount.h"
 #include "identity.h"
+#include "number.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,11 +22,11 @@ struct shuf__account {
     uint32_t uid;
     unsigned refs;
     uint64_t clients, leases, prefetches;
-    uint64_t processes;                 /* whose first connection the user made (process.h) */
-    uint64_t mappings;                  /* that its connections may have (client_process.h) */
-    uint64_t blocks;                    /* charged to the user */
-    uint64_t bytes[SHUF__SIDES];        /* of these blocks */
-    uint64_t idle[SHUF__SIDES];         /* of these bytes: kept for reuse (pool.h) */
+    uint64_t processes;          /* whose first connection the user made (client_process.h) */
+    uint64_t mappings;           /* that its connections may have (client_process.h) */
+    uint64_t blocks;             /* charged to the user */
+    uint64_t bytes[SHUF__SIDES]; /* of these blocks */
+    uint64_t idle[SHUF__SIDES];  /* of these bytes: kept for reuse (pool.h) */
     uint64_t pending_free[SHUF__SIDES]; /* unused, but mapped by some process */
     uint64_t unconfirmed[SHUF__SIDES];  /* not in `bytes`: see struct shuf__budget */
     /* Idle or pending bytes that processes had mapped at the last reading (client_process.h).

@@ -11,6 +11,70 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* ---- Ids ----------------------------------------------------------------------------- */
+
+#define IDS (UINT64_C(1) << 53) /* many readers of JSON store integers exactly only below this */
+
+void shuf__ids_init(struct shuf__ids *ids)
+{
+    shuf_key key = {{0}};
+    if (getentropy(&key, sizeof key) != 0)
+        key.word[0] = (uint64_t)(uintptr_t)ids; /* the ids still differ, but may be guessed */
+    ids->last = 0;
+    ids->permutation = shuf_philox24_make_keyed(IDS, key, 0);
+}
+
+uint64_t shuf__ids_of(const struct shuf__ids *ids, uint64_t number)
+{
+    return shuf_philox24_forward(&ids->permutation, number);
+}
+
+uint64_t shuf__ids_next(struct shuf__ids *ids)
+{
+    const uint64_t id = shuf__ids_of(ids, ++ids->last);
+    return id != 0 ? id : shuf__ids_next(ids);
+}
+
+uint64_t shuf__ids_number(const struct shuf__ids *ids, uint64_t id)
+{
+    return id == 0 || id >= IDS ? id : shuf_philox24_inverse(&ids->permutation, id);
+}
+
+/* ---- Sizes --------------------------------------------------------------------------- */
+
+static uint64_t round_up(uint64_t bytes, uint64_t step)
+{
+    return (bytes + step - 1) / step * step;
+}
+
+/* A block for a result below 2 MiB in host memory has whole pages. All other blocks have whole
+ * units of 2 MiB: those of a device, of large results, and of workspaces, which use huge pages. */
+static uint64_t unit_of(enum shuf__memory kind, uint64_t bytes)
+{
+    const bool is_small = kind == SHUF__MEMORY_MEMFD && bytes < SHUF__BLOCK_UNIT;
+    return is_small ? (uint64_t)sysconf(_SC_PAGESIZE) : SHUF__BLOCK_UNIT;
+}
+
+uint64_t shuf__allocations_least_size(enum shuf__memory kind, uint64_t bytes)
+{
+    return round_up(bytes, unit_of(kind, bytes));
+}
+
+/* Rounds up to one of eight sizes between two powers of two. */
+uint64_t shuf__allocations_size(const struct shuf__allocations *allocations, enum shuf__memory kind,
+                                uint64_t bytes)
+{
+    uint64_t step = unit_of(kind, bytes);
+    while (step <= bytes / 16)
+        step *= 2;
+    uint64_t rounded = round_up(bytes, step);
+    return rounded <= allocations->budgets[shuf__side_of(kind)].limit
+               ? rounded
+               : shuf__allocations_least_size(kind, bytes);
+}
+
+/* ---- Allocations --------------------------------------------------------------------- */
+
 enum {
     RESERVE = 16,      /* 1/16 of the memory is left to other programs */
     SWEEP_MS = 20,     /* between two sweeps of the pending allocations */
@@ -21,7 +85,7 @@ enum {
     STEP_FREES = 32,
 };
 
-/* ---- budgets ---- */
+/* ---- Budgets ------------------------------------------------------------------------- */
 
 enum shuf__side shuf__side_of(enum shuf__memory kind)
 {
@@ -114,7 +178,7 @@ void shuf__allocations_refresh(struct shuf__allocations *allocations, enum shuf_
         shuf__allocations_measure(allocations, kind, &ignored);
 }
 
-/* ---- one allocation ---- */
+/* ---- One allocation ------------------------------------------------------------------ */
 
 static void charge(struct shuf__allocation *allocation)
 {
@@ -400,7 +464,7 @@ void shuf__allocation_free_if_unmapped(struct shuf__allocation *allocation)
         submit_free(allocation);
 }
 
-/* ---- all of them ---- */
+/* ---- All of them --------------------------------------------------------------------- */
 
 /* Checks the first pending allocations, and puts those that are still mapped last. Returns the
  * number of freed ones. */

@@ -9,16 +9,40 @@
 #define SHUFD_ALLOCATIONS_H
 
 #include "accounts.h"
-#include "amount.h"
 #include "engine/engines.h"
-#include "ids.h"
 #include "inode_watch.h"
+#include "number.h"
 #include "reading.h"
+#include "shuf/philox24.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 #include <uv.h>
+
+/* ---- Ids ----------------------------------------------------------------------------- */
+
+/* Ids of leases and blocks. A permutation with a random key maps the numbers 1, 2, ... to the ids.
+ * So an id is never used again, and does not tell a user how many ids other users got. The daemon
+ * has the key, so it can compute the number of an id. */
+
+struct shuf__ids {
+    uint64_t last; /* the last number that was used */
+    shuf_philox24 permutation;
+};
+
+void shuf__ids_init(struct shuf__ids *ids);
+
+/* Increases `last`, and returns the id of that number. Never 0. */
+uint64_t shuf__ids_next(struct shuf__ids *ids);
+
+/* The id of a number that shuf__ids_next() has used. */
+uint64_t shuf__ids_of(const struct shuf__ids *ids, uint64_t number);
+
+/* The number of an id. 0 gives 0; a value that is not an id gives any number. */
+uint64_t shuf__ids_number(const struct shuf__ids *ids, uint64_t id);
+
+/* ---- Allocations --------------------------------------------------------------------- */
 
 struct shuf__process_mapping; /* client_process.h: a process that may have the block mapped */
 struct shuf__size_class;      /* pool.h */

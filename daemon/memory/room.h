@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whether there is room for one more block. It must fit three limits: the budget of its side, the
- * number of blocks, and the limits of its user (accounts.h). All calls are on the loop's thread.
+ * Whether there is room for one more block, and the reason if there is none. The block must fit
+ * three limits: the budget of its side, the number of blocks, and the limits of its user
+ * (accounts.h). All calls are on the loop's thread.
  */
 #ifndef SHUFD_ROOM_H
 #define SHUFD_ROOM_H
@@ -25,18 +26,6 @@ struct shuf__freed {
 bool shuf__room_has(const struct shuf__allocations *allocations, const struct shuf__need *need,
                     const struct shuf__freed *freed);
 
-/* The memory that the user has, and the most that it may have. */
-struct shuf__shares {
-    uint64_t bytes, most_bytes;
-    uint64_t blocks, most_blocks;
-    uint64_t others_bytes;
-};
-
-/* `more`: bytes that are charged to the budget, but to no user. */
-struct shuf__shares shuf__room_shares(const struct shuf__allocations *allocations,
-                                      const struct shuf__need *need,
-                                      const struct shuf__freed *freed, uint64_t more);
-
 /* Whether the block fits even if processes have kept all memory that is being freed. If it does
  * not, the answer is known when this memory is freed. `charged`: the bytes of the block that are
  * charged to the budget already, but to no user. */
@@ -46,5 +35,20 @@ bool shuf__room_is_certain(const struct shuf__allocations *allocations,
 /* Whether the user may have a block that is charged to the budget already, but to no user. */
 bool shuf__room_may_have(const struct shuf__allocations *allocations,
                          const struct shuf__need *need);
+
+/* ---- The reason why there is none ---------------------------------------------------- */
+
+/* Fails with SHUF_NO_MEMORY if the needed block together with `beside` bytes exceeds the limit.
+ * Then it does not fit even if nothing else is in use. */
+shuf_status shuf__refusal_check_fit(const struct shuf__allocations *allocations,
+                                    const struct shuf__need *need, uint64_t beside,
+                                    struct shuf__error *error);
+
+/* Says why there is no room even if `freed` were freed. Fails with SHUF_NO_MEMORY if the size is
+ * above the largest limit. Fails with SHUF_BUSY if the memory is in use: by other users, by the
+ * user itself, or by other programs. The message tells what to do. */
+shuf_status shuf__refuse_allocation(struct shuf__allocations *allocations,
+                                    const struct shuf__need *need, const struct shuf__freed *freed,
+                                    struct shuf__error *error);
 
 #endif

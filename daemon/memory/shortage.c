@@ -8,10 +8,94 @@
 #include "shortage.h"
 
 #include "host/cgroup.h"
+#include "host/kept_file.h"
 
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+/* ---- Pressure stall information ------------------------------------------------------ */
+
+/* Memory is short if processes wait for a twentieth of the time. A process without privileges may
+ * only set windows of 2 s. */
+enum { STALL_PART = 20, WINDOW_US = 2000000 };
+
+/* The file has a line "some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROSECONDS". The total is the
+ * time in which at least one process waited for memory. */
+static bool read_stalled(const struct shuf__psi *psi, uint64_t *stalled_us)
+{
+    char text[256];
+    const char *total =
+        shuf__kept_file_read(psi->path, text, sizeof text) ? strstr(text, "total=") : NULL;
+    return total && sscanf(total, "total=%" SCNu64, stalled_us) == 1;
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    struct shuf__psi *psi = poll->data;
+    if (status < 0) /* the control group is gone */
+        uv_poll_stop(poll);
+    else if (events & UV_PRIORITIZED)
+        psi->on_stall(psi->context);
+}
+
+static bool set_trigger(struct shuf__psi *psi, uv_loop_t *loop)
+{
+    char trigger[64];
+    const int length =
+        snprintf(trigger, sizeof trigger, "some %d %d", WINDOW_US / STALL_PART, (int)WINDOW_US);
+    psi->fd = open(psi->path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    if (psi->fd < 0)
+        return false;
+    if (write(psi->fd, trigger, (size_t)length + 1) == length + 1 &&
+        uv_poll_init(loop, &psi->poll, psi->fd) == 0) {
+        psi->poll.data = psi;
+        return uv_poll_start(&psi->poll, UV_PRIORITIZED, on_poll) == 0;
+    }
+    close(psi->fd);
+    psi->fd = -1;
+    return false;
+}
+
+void shuf__psi_open(struct shuf__psi *psi, uv_loop_t *loop, const char *path,
+                    void (*on_stall)(void *context), void *context)
+{
+    *psi = (struct shuf__psi){.on_stall = on_stall, .context = context};
+    snprintf(psi->path, sizeof psi->path, "%s", path);
+    if (!set_trigger(psi, loop))
+        shuf__psi_is_stalled(psi);
+}
+
+/* Memory is short only if processes have waited for a large part of the time since the last call.
+ * One short wait is normal. */
+bool shuf__psi_is_stalled(struct shuf__psi *psi)
+{
+    uint64_t stalled_us;
+    const uint64_t now_us = uv_hrtime() / 1000, elapsed_us = now_us - psi->read_us;
+    if (psi->fd >= 0 || elapsed_us < WINDOW_US / STALL_PART || !read_stalled(psi, &stalled_us))
+        return false;
+    const bool stalled = psi->read_us > 0 && stalled_us > psi->stalled_us &&
+                         stalled_us - psi->stalled_us > elapsed_us / STALL_PART;
+    psi->stalled_us = stalled_us;
+    psi->read_us = now_us;
+    return stalled;
+}
+
+static void close_trigger(uv_handle_t *poll)
+{
+    close(((struct shuf__psi *)poll->data)->fd);
+}
+
+void shuf__psi_close(struct shuf__psi *psi)
+{
+    if (psi->fd >= 0 && !uv_is_closing((uv_handle_t *)&psi->poll))
+        uv_close((uv_handle_t *)&psi->poll, close_trigger);
+}
+
+/* ---- Shortage ------------------------------------------------------------------------ */
 
 enum {
     SHORT_PART = 8,
@@ -78,7 +162,7 @@ bool shuf__shortage_allows(const struct shuf__shortage *shortage, enum shuf__sid
     return available >= bytes && available - bytes >= needed_bytes(total, true);
 }
 
-/* ---- when to poll ---- */
+/* ---- When to poll -------------------------------------------------------------------- */
 
 static bool is_stalled(struct shuf__shortage *shortage)
 {
@@ -113,7 +197,7 @@ static void on_idle(void *context, enum shuf__side side)
         uv_timer_start(timer, on_timer, POLL_MIN_MS, 0);
 }
 
-/* ---- all of it ---- */
+/* ---- All of it ----------------------------------------------------------------------- */
 
 /* Opens the files of the machine and of the control group. Only groups of version 2 have such a
  * file. */
@@ -150,4 +234,18 @@ void shuf__shortage_close(struct shuf__shortage *shortage)
             uv_close((uv_handle_t *)&shortage->timers[side], NULL);
     for (int i = 0; i < SHUF__PSI_FILES; i++)
         shuf__psi_close(&shortage->psi[i]);
+}
+
+/* ---- This process -------------------------------------------------------------------- */
+
+/* uv_resident_set_memory() would close its file each time (kept_file.h). */
+bool shuf__resident_bytes(uint64_t *bytes)
+{
+    char text[256];
+    uint64_t pages;
+    if (!shuf__kept_file_read("/proc/self/statm", text, sizeof text) ||
+        sscanf(text, "%*u %" SCNu64, &pages) != 1)
+        return false;
+    *bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    return true;
 }

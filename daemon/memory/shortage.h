@@ -1,14 +1,46 @@
 /* SPDX-License-Identifier: MIT
  *
  * Gives idle memory back when other programs need it. They need it when the machine, the control
- * group or the GPU has little free memory, or when processes wait for memory (psi.h). It polls only
+ * group or the GPU has little free memory, or when processes wait for memory (PSI). It polls only
  * while there is idle memory. All calls are on the loop's thread.
  */
 #ifndef SHUFD_SHORTAGE_H
 #define SHUFD_SHORTAGE_H
 
 #include "pool.h"
-#include "psi.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+/* ---- Pressure stall information ------------------------------------------------------ */
+
+struct shuf__psi {
+    char path[PATH_MAX];
+    uv_poll_t poll;
+    int fd;              /* -1: there is no trigger */
+    uint64_t stalled_us; /* the total in the file, as read last */
+    uint64_t read_us;    /* time of that read */
+    void (*on_stall)(void *context);
+    void *context;
+};
+
+/* The kernel's pressure stall information (PSI) of memory: the time that processes waited because
+ * memory was short. A trigger of the kernel wakes the loop. If the kernel permits no trigger,
+ * shuf__psi_is_stalled() reads the file.
+ *
+ * `path` is /proc/pressure/memory, or memory.pressure of a control group. The file need not exist.
+ * The trigger calls `on_stall` when processes have waited too long for memory. */
+void shuf__psi_open(struct shuf__psi *psi, uv_loop_t *loop, const char *path,
+                    void (*on_stall)(void *context), void *context);
+
+/* If there is no trigger: whether processes have waited too long since the last call. */
+bool shuf__psi_is_stalled(struct shuf__psi *psi);
+
+void shuf__psi_close(struct shuf__psi *psi);
+
+/* ---- Shortage ------------------------------------------------------------------------ */
 
 enum { SHUF__PSI_FILES = 2 }; /* the file of the machine, and of the control group */
 
@@ -31,5 +63,8 @@ bool shuf__shortage_allows(const struct shuf__shortage *shortage, enum shuf__sid
 
 /* Call when the daemon ends. Closes all handles. */
 void shuf__shortage_close(struct shuf__shortage *shortage);
+
+/* The resident memory of this process, for its metrics. */
+bool shuf__resident_bytes(uint64_t *bytes);
 
 #endif

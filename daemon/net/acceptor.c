@@ -69,8 +69,8 @@ static shuf_status check_connections(const struct shuf__acceptor *acceptor,
     return check_claim(&claim, uid, error);
 }
 
-/* The first connection of a process takes another descriptor (process.h), and so does the first one
- * of a user (ready.h). */
+/* The first connection of a process takes another descriptor (memory/client_process.h), and so does
+ * the first one of a user (ready.h). */
 static shuf_status check_descriptors(const struct shuf__acceptor *acceptor,
                                      const struct shuf__account *account, const struct ucred *peer,
                                      struct shuf__error *error)

@@ -6,8 +6,8 @@
 #ifndef SHUFD_ACCEPTOR_H
 #define SHUFD_ACCEPTOR_H
 
-#include "amount.h"
 #include "listener.h"
+#include "number.h"
 #include "refusals.h"
 #include "session.h"
 
@@ -34,7 +34,7 @@ int shuf__acceptor_init(struct shuf__acceptor *acceptor, struct shuf__sessions *
 
 /* Sets the limits, also that of sockets that wait to be closed (peer_socket.h). A user who is not
  * privileged may have `of_user` of the sessions that the other users leave, and at least one. A
- * session needs a descriptor, and a process (process.h) too.
+ * session needs a descriptor, and a process (memory/client_process.h) too.
  */
 void shuf__acceptor_set_limits(struct shuf__acceptor *acceptor, uint64_t limit,
                                uint64_t descriptors, uint64_t closing, struct shuf__amount of_user);

@@ -6,7 +6,7 @@
 #ifndef SHUFD_INBOX_H
 #define SHUFD_INBOX_H
 
-#include "frame.h"
+#include "message.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

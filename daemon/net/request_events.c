@@ -4,7 +4,7 @@
  */
 #include "session_state.h"
 
-#include "request_kinds.h"
+#include "message.h"
 #include "trace/trace.h"
 
 #include <inttypes.h>
@@ -65,7 +65,7 @@ void shuf__request_failed(const struct shuf__session *session, shuf_status statu
                       shuf_status_name(status), text);
 }
 
-/* ---- the line of a request that is over ---- */
+/* ---- The line of a request that is over ---------------------------------------------- */
 
 enum { STAGES_TEXT = 128, SIZE_TEXT = 64 };
 

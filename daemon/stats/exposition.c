@@ -20,11 +20,6 @@ static const struct {
     [SHUF__METRIC_INFO] = {"info", "_info", "gauge"}, /* the older format has no infos */
 };
 
-const char *shuf__metric_type_name(enum shuf__metric_type type)
-{
-    return types[type].name;
-}
-
 void shuf__exposition_begin_family(struct shuf__exposition *x, const struct shuf__metric *family)
 {
     const bool open = x->format == SHUF__EXPOSITION_OPENMETRICS;

@@ -40,9 +40,6 @@ struct shuf__exposition {
     bool hides_requests;               /* writes no exemplars, as they name requests of all users */
 };
 
-/* "counter", "gauge", "histogram", "info" */
-const char *shuf__metric_type_name(enum shuf__metric_type type);
-
 void shuf__exposition_begin_family(struct shuf__exposition *x, const struct shuf__metric *family);
 
 /* Write one sample of the family. `labels` has the form `kind="permute",status="OK"`, or is NULL.

@@ -4,7 +4,7 @@
  */
 #include "stats.h"
 
-#include "request_kinds.h"
+#include "message.h"
 
 /* ---- Histograms ---------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 #ifndef SHUFD_STATS_H
 #define SHUFD_STATS_H
 
-#include "request_kinds.h"
+#include "message.h"
 #include "shuf_status.h"
 
 #include <stdbool.h>

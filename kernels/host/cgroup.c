@@ -6,7 +6,7 @@
  */
 #include "host/cgroup.h"
 
-#include "cause.h"
+#include "error.h"
 #include "host/kept_file.h"
 
 #include <dirent.h>

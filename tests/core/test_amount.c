@@ -2,7 +2,7 @@
  *
  * Amounts of memory in the syntax of the configuration.
  */
-#include "amount.h"
+#include "number.h"
 #include "support/cmocka_all.h"
 
 #include <string.h>

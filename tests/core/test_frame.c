@@ -5,7 +5,7 @@
  */
 #include "support/cmocka_all.h"
 
-#include "frame.h"
+#include "message.h"
 
 #include <stdlib.h>
 #include <string.h>

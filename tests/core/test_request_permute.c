@@ -7,7 +7,6 @@
 #include "support/golden.h"
 #include "support/random.h"
 
-#include "parse.h"
 #include "result_message.h"
 
 #include <inttypes.h>

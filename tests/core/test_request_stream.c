@@ -5,7 +5,6 @@
  */
 #include "support/cmocka_all.h"
 
-#include "parse.h"
 #include "result_message.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  * the error of every wrong field, and the users of a lease. Also the memory of a buffer, until it
  * is freed.
  */
-#include "parse.h"
+#include "result_message.h"
 #include "support/child.h"
 #include "support/cmocka_all.h"
 #include "support/wire_shuffle.h"

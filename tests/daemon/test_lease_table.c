@@ -2,7 +2,7 @@
  *
  * The table that finds leases by number, compared with a plain array of all numbers.
  */
-#include "cache/lease_table.h"
+#include "cache/lease.h"
 
 #include "support/cmocka_all.h"
 

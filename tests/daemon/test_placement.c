@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A daemon with a simulated GPU computes results for the host with the host's processors where the
- * model expects that to be sooner (daemon/engine/placement.h). The fake backend counts the launches
+ * model expects that to be sooner (daemon/engine/engines.h). The fake backend counts the launches
  * of the GPU, and a job that never ends keeps the GPU busy.
  */
 #include "simd/simd_ops.h"

@@ -3,7 +3,7 @@
  * The table of client processes: observers of one process share a pidfd, and each learns of its
  * end. A PID that is used again is a new process: the test gives two processes the same number.
  */
-#include "memory/process.h"
+#include "memory/client_process.h"
 #include "support/child.h"
 #include "support/cmocka_all.h"
 #include "support/descriptors.h"

@@ -3,7 +3,7 @@
  * The kernel's pressure stall information: how long processes have waited for memory. The test
  * reads it from a file, and by a trigger of this machine.
  */
-#include "memory/psi.h"
+#include "memory/shortage.h"
 #include "support/child.h"
 #include "support/cmocka_all.h"
 #include "support/memory_group.h"

@@ -3,7 +3,7 @@
  * Shuffle messages without libshuf: their fields, the error of every wrong field, the memory of the
  * result, and an input that is released with the request.
  */
-#include "parse.h"
+#include "result_message.h"
 #include "shuf/primefold.h"
 #include "support/cmocka_all.h"
 #include "support/wire_shuffle.h"

@@ -4,7 +4,7 @@
  * returns a request within the ranges that core/request.h promises.
  */
 #include "fuzz.h"
-#include "parse.h"
+#include "result_message.h"
 #include "wire_mutator.h"
 
 #include <math.h>

@@ -4,7 +4,6 @@
  * returns a value in its range. Printed and parsed again, the value must be the same.
  */
 #include "algorithm.h"
-#include "amount.h"
 #include "config/config.h"
 #include "format_value.h"
 #include "fuzz.h"

@@ -4,8 +4,8 @@
  */
 #include "wire_mutator.h"
 
-#include "frame.h"
 #include "fuzz.h"
+#include "message.h"
 
 #include <stdbool.h>
 

@@ -3,8 +3,7 @@
  * gauss-tables: makes the tables of Gaussian streams from a seed, or proves the compiled tables.
  */
 #include "exit.h"
-#include "option_parse.h"
-#include "option_values.h"
+#include "option.h"
 #include "proof.h"
 #include "search.h"
 #include "shuf/philox4x64.h"

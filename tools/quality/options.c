@@ -9,7 +9,7 @@
 #include "generator.h"
 #include "nearest.h"
 #include "number.h"
-#include "option_parse.h"
+#include "option.h"
 #include "option_values.h"
 #include "run.h"
 

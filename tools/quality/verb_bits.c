@@ -7,7 +7,7 @@
  */
 #include "algorithm.h"
 #include "generator.h"
-#include "option_parse.h"
+#include "option.h"
 #include "options.h"
 #include "report.h"
 #include "verb.h"

@@ -4,7 +4,7 @@
  */
 #include "device_run.h"
 #include "nearest.h"
-#include "option_parse.h"
+#include "option.h"
 #include "options.h"
 #include "picture.h"
 #include "report.h"

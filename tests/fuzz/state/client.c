@@ -4,8 +4,8 @@
  */
 #include "client.h"
 
-#include "frame.h"
 #include "fuzz.h"
+#include "message.h"
 #include "shuf/fingerprint.h"
 #include "shuf_status.h"
 
