@@ -66,80 +66,6 @@ static int guard_signals(void)
     return result;
 }
 
-/* ---- The file of the socket ---------------------------------------------------------- */
-
-/* Every 2 seconds the daemon looks whether the path of the socket still names it. If somebody has
- * removed or replaced the file, no client finds the daemon. The daemon then makes a new socket. It
- * cannot do so for a socket of the service manager, or if the path is in use: then it tells the
- * reason to the log and to the service manager. A poll also sees a directory that was removed and
- * made again, which inotify does not. */
-struct socket_watch {
-    uv_timer_t tick;
-    struct shuf__listener *listener;
-    struct shuf__acceptor *acceptor;
-    const struct shuf__config *config;
-    const struct shuf__log *log;
-    void (*changed)(struct socket_watch *watch); /* called when `fault` has changed */
-    char fault[SHUF__ERROR_TEXT];                /* why no client finds the daemon, or "" */
-};
-
-enum { TICK_MS = 2000 };
-
-static const char unit_advice[] = "the daemon does not find its file, which was removed or "
-                                  "replaced; restart the unit of the socket, such as shufd.socket";
-
-static shuf_status make_again(struct socket_watch *watch, struct shuf__error *error)
-{
-    const struct shuf__config *config = watch->config;
-    const char *path = watch->listener->address.sun_path;
-    if (watch->listener->is_passed)
-        return shuf__fail(error, SHUF_IO, "socket %s: %s", path, unit_advice);
-    shuf__acceptor_stop(watch->acceptor);
-    const shuf_status status = shuf__listener_open_again(
-        watch->listener, (mode_t)config->socket_mode, config->socket_group, error);
-    shuf__acceptor_start(watch->acceptor);
-    return status;
-}
-
-static void set_fault(struct socket_watch *watch, const char *fault)
-{
-    snprintf(watch->fault, sizeof watch->fault, "%s", fault);
-    watch->changed(watch);
-}
-
-static void on_tick(uv_timer_t *tick)
-{
-    struct socket_watch *watch = tick->data;
-    struct shuf__error error;
-    const char *path = watch->listener->address.sun_path;
-    if (watch->listener->fd < 0) /* the daemon drains */
-        return;
-    if (shuf__listener_is_at_path(watch->listener)) {
-        if (watch->fault[0])
-            set_fault(watch, "");
-    } else if (make_again(watch, &error) == SHUF_OK) {
-        shuf__log(watch->log, SHUF__LOG_WARNING,
-                  "socket %s: its file was removed or replaced; made a new one", path);
-        set_fault(watch, "");
-    } else if (strcmp(watch->fault, error.text) != 0) {
-        shuf__log(watch->log, SHUF__LOG_ERROR, "no client finds this daemon: %s", error.text);
-        set_fault(watch, error.text);
-    }
-}
-
-/* Call before the loop runs. */
-static void init_socket_watch(struct socket_watch *watch, uv_loop_t *loop)
-{
-    watch->tick.data = watch;
-    uv_timer_init(loop, &watch->tick);
-}
-
-/* The other fields must be set. */
-static void start_socket_watch(struct socket_watch *watch)
-{
-    uv_timer_start(&watch->tick, on_tick, TICK_MS, TICK_MS);
-}
-
 /* ---- The server ---------------------------------------------------------------------- */
 
 enum { SIGNALS = 3 };
@@ -149,6 +75,7 @@ enum {
     FORCED_END_MS = 5000,    /* in which the running job notices that it is cancelled */
     STATUS_TEXT = 512,       /* one line for the service manager */
     END_MS = 10000,          /* in which the kernel frees the memory */
+    SOCKET_MS = 2000,        /* between two looks at the file of the socket */
 };
 
 struct shuf__server {
@@ -160,7 +87,8 @@ struct shuf__server {
     struct shuf__engine *engine;
     struct shuf__service service;
     struct shuf__heartbeat heartbeat;
-    struct socket_watch socket_watch;
+    uv_timer_t socket_tick;              /* the next look at the file of the socket */
+    char socket_fault[SHUF__ERROR_TEXT]; /* why no client finds the daemon, or "" */
     struct shuf__exports exports;
     struct shuf__drain drain;
     uv_timer_t deadline; /* first of the drain, then of the end */
@@ -186,7 +114,7 @@ static void close_handles(struct shuf__server *server)
     close_handle(&server->deadline);
     close_handle(&server->drain.tick);
     close_handle(&server->heartbeat.tick);
-    close_handle(&server->socket_watch.tick);
+    close_handle(&server->socket_tick);
     shuf__service_close(&server->service);
     shuf__exports_stop(&server->exports);
     close_handle(&server->serve);
@@ -334,6 +262,61 @@ static void on_device_failed(void *context, const struct shuf__error *error)
         drain(server, DEVICE_FAILED_MS);
 }
 
+/* ---- The file of the socket ---------------------------------------------------------- */
+
+/* Every 2 seconds the daemon looks whether the path of the socket still names it. If somebody has
+ * removed or replaced the file, no client finds the daemon. The daemon then makes a new socket. It
+ * cannot do so for a socket of the service manager, or if the path is in use: then it tells the
+ * reason to the log and to the service manager. A poll also sees a directory that was removed and
+ * made again, which inotify does not. */
+static shuf_status make_socket_again(struct shuf__server *server, struct shuf__error *error)
+{
+    const struct shuf__config *config = server->config;
+    struct shuf__listener *listener = &server->listener;
+    if (listener->is_passed)
+        return shuf__fail(error, SHUF_IO,
+                          "socket %s: the daemon does not find its file, which was removed or "
+                          "replaced; restart the unit of the socket, such as shufd.socket",
+                          listener->address.sun_path);
+    shuf__acceptor_stop(&server->acceptor);
+    const shuf_status status = shuf__listener_open_again(listener, (mode_t)config->socket_mode,
+                                                         config->socket_group, error);
+    shuf__acceptor_start(&server->acceptor);
+    return status;
+}
+
+static void report_ready(const struct shuf__server *server)
+{
+    shuf__report_ready(&server->listener, shuf__engine_backend(server->engine),
+                       server->service.reload_fault, server->socket_fault);
+}
+
+static void set_socket_fault(struct shuf__server *server, const char *fault)
+{
+    snprintf(server->socket_fault, sizeof server->socket_fault, "%s", fault);
+    report_ready(server);
+}
+
+static void on_socket_tick(uv_timer_t *tick)
+{
+    struct shuf__server *server = tick->data;
+    struct shuf__error error;
+    if (server->listener.fd < 0) /* the daemon drains */
+        return;
+    if (shuf__listener_is_at_path(&server->listener)) {
+        if (server->socket_fault[0])
+            set_socket_fault(server, "");
+    } else if (make_socket_again(server, &error) == SHUF_OK) {
+        shuf__log(server->log, SHUF__LOG_WARNING,
+                  "socket %s: its file was removed or replaced; made a new one",
+                  server->listener.address.sun_path);
+        set_socket_fault(server, "");
+    } else if (strcmp(server->socket_fault, error.text) != 0) {
+        shuf__log(server->log, SHUF__LOG_ERROR, "no client finds this daemon: %s", error.text);
+        set_socket_fault(server, error.text);
+    }
+}
+
 /* ---- The start ----------------------------------------------------------------------- */
 
 /* Measures the memory at the start, so that the first Status already has the limits. */
@@ -351,18 +334,6 @@ static void measure(struct shuf__server *server)
     shuf__warm_start(&server->service.warm);
 }
 
-static void report_ready(const struct shuf__server *server)
-{
-    shuf__report_ready(&server->listener, shuf__engine_backend(server->engine),
-                       server->service.reload_fault, server->socket_watch.fault);
-}
-
-static void on_socket_changed(struct socket_watch *watch)
-{
-    report_ready(
-        (struct shuf__server *)((char *)watch - offsetof(struct shuf__server, socket_watch)));
-}
-
 static void start_accepting(struct shuf__server *server)
 {
     shuf__acceptor_start(&server->acceptor);
@@ -370,12 +341,7 @@ static void start_accepting(struct shuf__server *server)
     shuf__exports_start(&server->exports, &server->service);
     report_ready(server);
     shuf__heartbeat_start(&server->heartbeat, server->engine);
-    server->socket_watch.listener = &server->listener;
-    server->socket_watch.acceptor = &server->acceptor;
-    server->socket_watch.config = server->config;
-    server->socket_watch.log = server->log;
-    server->socket_watch.changed = on_socket_changed;
-    start_socket_watch(&server->socket_watch);
+    uv_timer_start(&server->socket_tick, on_socket_tick, SOCKET_MS, SOCKET_MS);
 }
 
 static void share_descriptors(struct shuf__server *server)
@@ -421,8 +387,8 @@ static void init_handles(struct shuf__server *server)
     uv_prepare_start(&server->serve, on_prepare);
     uv_timer_init(&server->loop, &server->deadline);
     shuf__heartbeat_init(&server->heartbeat, &server->loop);
-    init_socket_watch(&server->socket_watch, &server->loop);
-    server->serve.data = server->deadline.data = server;
+    uv_timer_init(&server->loop, &server->socket_tick);
+    server->serve.data = server->deadline.data = server->socket_tick.data = server;
     shuf__service_init(&server->service, &server->loop, server->config, server->log);
     shuf__drain_init(&server->drain, &server->service.sessions);
     server->service.sessions.closed = on_session_closed;

@@ -15,7 +15,7 @@
 
 /* ---- The job of an entry ------------------------------------------------------------- */
 
-/* See the table of transitions. */
+/* `transitions` has the order of the states. */
 enum job_state {
     JOB_QUEUED,      /* waits in the engine's queue, without memory */
     JOB_STARTED,     /* has its memory; from now on a lane's thread may use the job */
@@ -43,10 +43,6 @@ struct shuf__entry_job {
     struct shuf__summary summary;
     struct shuf__error error;
 };
-
-/* How long the loop waits for a quick computation. It takes a few microseconds if no other program
- * uses the device. */
-static const uint64_t timeout_ns = 50000;
 
 /* ---- States -------------------------------------------------------------------------- */
 
@@ -144,6 +140,10 @@ static shuf_status wait_for(struct shuf__backend *backend, struct shuf__summary 
 }
 
 /* ---- Quick computations, on the loop's thread ---------------------------------------- */
+
+/* How long the loop waits for a quick computation. It takes a few microseconds if no other program
+ * uses the device. */
+static const uint64_t timeout_ns = 50000;
 
 /* Whether the loop may compute the missing parts of the summary. It computes no fingerprint and no
  * sums, because these use all cores. It reads no samples from device memory, because that takes as

@@ -472,59 +472,49 @@ void shuf__log_stop(struct shuf__log *log)
     log->queue = NULL;
 }
 
-__attribute__((format(printf, 2, 0))) static void format_line(struct shuf__log_line *line,
-                                                              const char *format, va_list args)
+/* Lines with a `key` are of this kind, which has a limit. */
+__attribute__((format(printf, 5, 0))) static void
+put_line(const struct shuf__log *log, enum shuf__log_level level,
+         const struct shuf__log_request *request, const char *key, const char *format, va_list args)
 {
-    clock_gettime(CLOCK_REALTIME, &line->time);
-    vsnprintf(line->text, sizeof line->text, format, args);
-    shuf__make_printable(line->text);
-}
-
-static void add_line(const struct shuf__log *log, const struct shuf__log_line *line,
-                     const char *key)
-{
+    if (level > log->level)
+        return;
+    struct shuf__log_line line = {.level = level, .has_request = request != NULL};
+    if (request)
+        line.request = *request;
+    clock_gettime(CLOCK_REALTIME, &line.time);
+    vsnprintf(line.text, sizeof line.text, format, args);
+    shuf__make_printable(line.text);
     if (log->queue)
-        queue_add(log->queue, line, key, log->rate);
+        queue_add(log->queue, &line, key, log->rate);
     else
-        write_line(line, &log->output);
+        write_line(&line, &log->output);
 }
 
 void shuf__log(const struct shuf__log *log, enum shuf__log_level level, const char *format, ...)
 {
     va_list args;
-    struct shuf__log_line line = {.level = level};
-    if (level > log->level)
-        return;
     va_start(args, format);
-    format_line(&line, format, args);
+    put_line(log, level, NULL, NULL, format, args);
     va_end(args);
-    add_line(log, &line, NULL);
 }
 
 void shuf__log_client(const struct shuf__log *log, enum shuf__log_level level, const char *format,
                       ...)
 {
     va_list args;
-    struct shuf__log_line line = {.level = level};
-    if (level > log->level)
-        return;
     va_start(args, format);
-    format_line(&line, format, args);
+    put_line(log, level, NULL, format, format, args);
     va_end(args);
-    add_line(log, &line, format);
 }
 
 void shuf__log_request(const struct shuf__log *log, enum shuf__log_level level,
                        const struct shuf__log_request *request, const char *format, ...)
 {
     va_list args;
-    struct shuf__log_line line = {.level = level, .has_request = true, .request = *request};
-    if (level > log->level)
-        return;
     va_start(args, format);
-    format_line(&line, format, args);
+    put_line(log, level, request, format, format, args);
     va_end(args);
-    add_line(log, &line, format);
 }
 
 void shuf__log_sum_up(const struct shuf__log *log)

@@ -372,6 +372,13 @@ static bool is_certain(const struct shuf__allocations *allocations, const struct
            shuf__room_is_certain(allocations, need, 0);
 }
 
+/* The memory of earlier results is being freed, so the job begins again later. The client gets this
+ * error only if its job is cancelled before that. */
+static void fail_of_freeing(struct shuf__error *error)
+{
+    shuf__fail(error, SHUF_CANCELLED, "result: cancelled");
+}
+
 /* Makes an allocation, unless it is not yet certain that there is room for it. */
 static struct shuf__allocation *make_certain(struct shuf__pool *pool,
                                              const struct shuf__memory_request *request,
@@ -379,7 +386,7 @@ static struct shuf__allocation *make_certain(struct shuf__pool *pool,
 {
     const struct shuf__need need = need_of(request, size);
     if (!is_certain(pool->allocations, &need)) {
-        shuf__fail(error, SHUF__LATER, "the memory of earlier results is being freed");
+        fail_of_freeing(error);
         return NULL;
     }
     struct shuf__allocation *allocation = shuf__allocation_make(
@@ -408,9 +415,9 @@ static struct shuf__allocation *acquire_new(struct shuf__pool *pool,
 
 enum shuf__begin shuf__pool_fail_begin(struct shuf__error *error)
 {
-    if (error->status != SHUF__LATER)
+    if (error->status != SHUF_CANCELLED)
         return SHUF__BEGIN_FAILED;
-    shuf__fail(error, SHUF_CANCELLED, "result: cancelled"); /* remains if the job never runs */
+    fail_of_freeing(error); /* without the words about the workspace */
     return SHUF__BEGIN_LATER;
 }
 

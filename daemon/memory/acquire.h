@@ -30,15 +30,15 @@ enum shuf__acquire_policy {
 };
 
 /* An allocation for the request, or NULL. SHUF__ACQUIRE_REQUIRED fails with the error of
- * shuf__refuse_allocation(), or with SHUF__LATER (pool.h). The other policies set no error, so
- * `error` may be NULL. */
+ * shuf__refuse_allocation(), or with SHUF_CANCELLED while the memory of earlier results is being
+ * freed. The other policies set no error, so `error` may be NULL. */
 struct shuf__allocation *shuf__pool_acquire(struct shuf__pool *pool,
                                             const struct shuf__memory_request *request,
                                             enum shuf__acquire_policy policy,
                                             struct shuf__error *error);
 
-/* The end of a job's `begin` that has failed with this error. Replaces SHUF__LATER by
- * SHUF_CANCELLED, because the job may be cancelled before it begins again. */
+/* The end of a job's `begin` that has failed with this error. After SHUF_CANCELLED the job begins
+ * again later. */
 enum shuf__begin shuf__pool_fail_begin(struct shuf__error *error);
 
 /* Checks whether SHUF__ACQUIRE_REQUIRED could allocate. Fails with the error of

@@ -217,7 +217,7 @@ void shuf__process_stop_observing(struct shuf__process_observer *observer)
     observer->observes = false;
 }
 
-/* ---- Their blocks -------------------------------------------------------------------- */
+/* ---- Watches ------------------------------------------------------------------------- */
 
 enum {
     AT_ONCE = 32, /* mappings whose blocks are freed in one step of the loop */
@@ -338,7 +338,7 @@ static void forget_mappings(struct shuf__allocation *allocation)
         remove_mapping(mapping);
 }
 
-/* ---- Processes ----------------------------------------------------------------------- */
+/* ---- The end of a watched process ---------------------------------------------------- */
 
 static void on_process_end(struct shuf__process_observer *observer)
 {

@@ -23,10 +23,6 @@ struct shuf__size_class {
     struct shuf__idle_allocations idle; /* least recently used first */
 };
 
-/* A status beside those of shuf_status.h: the memory for a job is still being freed, so the job
- * begins again later. shuf__pool_fail_begin() keeps it from clients. */
-#define SHUF__LATER ((shuf_status)1000)
-
 struct shuf__pool {
     struct shuf__allocations *allocations;
     uint64_t keep_ms; /* how long an allocation stays idle before it is freed */

@@ -16,6 +16,9 @@
 
 /* ---- Pressure stall information ------------------------------------------------------ */
 
+/* The kernel's pressure stall information (PSI) of memory: the time that processes waited because
+ * memory was short. A trigger of the kernel wakes the loop. If the kernel permits no trigger,
+ * shuf__psi_is_stalled() reads the file. */
 struct shuf__psi {
     char path[PATH_MAX];
     uv_poll_t poll;
@@ -26,11 +29,7 @@ struct shuf__psi {
     void *context;
 };
 
-/* The kernel's pressure stall information (PSI) of memory: the time that processes waited because
- * memory was short. A trigger of the kernel wakes the loop. If the kernel permits no trigger,
- * shuf__psi_is_stalled() reads the file.
- *
- * `path` is /proc/pressure/memory, or memory.pressure of a control group. The file need not exist.
+/* `path` is /proc/pressure/memory, or memory.pressure of a control group. The file need not exist.
  * The trigger calls `on_stall` when processes have waited too long for memory. */
 void shuf__psi_open(struct shuf__psi *psi, uv_loop_t *loop, const char *path,
                     void (*on_stall)(void *context), void *context);

@@ -13,6 +13,13 @@
 
 /* ---- The payload --------------------------------------------------------------------- */
 
+enum payload_state {
+    PAYLOAD_READY,  /* there are bytes to send */
+    PAYLOAD_WAIT,   /* a fetch runs; `ready` will be called at its end */
+    PAYLOAD_END,    /* everything is sent */
+    PAYLOAD_FAILED, /* payload->error says why */
+};
+
 static size_t chunk_at(const struct shuf__payload *payload, uint64_t offset)
 {
     uint64_t left = payload->size - offset;
@@ -110,32 +117,32 @@ void shuf__payload_begin_text(struct shuf__payload *payload, char *text, size_t 
 }
 
 /* The rest of the staged chunk that contains `sent`. */
-static enum shuf__payload_state next_staged(struct shuf__payload *payload, const uint8_t **bytes,
-                                            size_t *size)
+static enum payload_state next_staged(struct shuf__payload *payload, const uint8_t **bytes,
+                                      size_t *size)
 {
     fetch_more(payload);
     if (payload->sent >= payload->fetched)
-        return SHUF__PAYLOAD_WAIT;
+        return PAYLOAD_WAIT;
     size_t inside = payload->sent % SHUF__PAYLOAD_CHUNK;
     *bytes = stage_of(payload, payload->sent) + inside;
     *size = chunk_at(payload, payload->sent - inside) - inside;
-    return SHUF__PAYLOAD_READY;
+    return PAYLOAD_READY;
 }
 
 /* Sets *bytes and *size to the bytes to send next, at most SHUF__PAYLOAD_CHUNK. */
-static enum shuf__payload_state next_chunk(struct shuf__payload *payload, const uint8_t **bytes,
-                                           size_t *size)
+static enum payload_state next_chunk(struct shuf__payload *payload, const uint8_t **bytes,
+                                     size_t *size)
 {
     *size = 0;
     if (!payload->fetching && payload->error.status) /* a running fetch may write the error */
-        return SHUF__PAYLOAD_FAILED;
+        return PAYLOAD_FAILED;
     if ((!payload->entry && !payload->text) || payload->sent == payload->size)
-        return SHUF__PAYLOAD_END;
+        return PAYLOAD_END;
     if (!payload->host)
         return next_staged(payload, bytes, size);
     *bytes = payload->host + payload->sent;
     *size = chunk_at(payload, payload->sent);
-    return SHUF__PAYLOAD_READY;
+    return PAYLOAD_READY;
 }
 
 /* Call when `sent` of these bytes are sent. */
@@ -226,10 +233,10 @@ enum shuf__outbox_state shuf__outbox_send(struct shuf__outbox *outbox, int fd)
 {
     const uint8_t *chunk = NULL;
     size_t size;
-    enum shuf__payload_state state = next_chunk(&outbox->payload, &chunk, &size);
-    if (state == SHUF__PAYLOAD_FAILED)
+    enum payload_state state = next_chunk(&outbox->payload, &chunk, &size);
+    if (state == PAYLOAD_FAILED)
         return SHUF__OUTBOX_FAILED;
-    if (outbox->sent == outbox->size && state == SHUF__PAYLOAD_WAIT)
+    if (outbox->sent == outbox->size && state == PAYLOAD_WAIT)
         return SHUF__OUTBOX_WAIT;
     const int descriptor =
         outbox->lent.allocation ? shuf__allocation_export(outbox->lent.allocation) : -1;
@@ -244,8 +251,7 @@ enum shuf__outbox_state shuf__outbox_send(struct shuf__outbox *outbox, int fd)
     outbox->lent.allocation = NULL;
     outbox->has_lent |= descriptor >= 0;
     note_sent(outbox, (size_t)sent);
-    if (outbox->sent < outbox->size ||
-        next_chunk(&outbox->payload, &chunk, &size) != SHUF__PAYLOAD_END)
+    if (outbox->sent < outbox->size || next_chunk(&outbox->payload, &chunk, &size) != PAYLOAD_END)
         return SHUF__OUTBOX_MORE;
     outbox->sent = outbox->size = 0;
     return SHUF__OUTBOX_SENT;

@@ -39,13 +39,6 @@ struct shuf__payload {
     void *context;
 };
 
-enum shuf__payload_state {
-    SHUF__PAYLOAD_READY,  /* there are bytes to send */
-    SHUF__PAYLOAD_WAIT,   /* a fetch runs; `ready` will be called at its end */
-    SHUF__PAYLOAD_END,    /* everything is sent */
-    SHUF__PAYLOAD_FAILED, /* payload->error says why */
-};
-
 /* Begins to send the values of an entry. On success takes over a reference to the entry. Fails with
  * SHUF_NO_MEMORY. The caller must have set `ready` and `context`. */
 shuf_status shuf__payload_begin(struct shuf__payload *payload, struct shuf__cache_entry *entry,

@@ -42,8 +42,8 @@ int shuf__refusals_start(struct shuf__refusals *refusals, uv_loop_t *loop);
 /* Whether the thread has too much to do. If so, it calls has_room() later. */
 bool shuf__refusals_are_full(struct shuf__refusals *refusals);
 
-/* Refuses a connection as refuse_connection() does. Takes the socket over. The thread must
- * have room. */
+/* Sends the error to the client, and closes the connection. Does not wait for the client. The
+ * thread must have room. */
 void shuf__refusals_add(struct shuf__refusals *refusals, int fd, const struct shuf__error *error);
 
 /* Refuses the connections that wait, and ends the thread and the handle of libuv. Does nothing if
