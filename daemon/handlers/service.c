@@ -73,7 +73,6 @@ static void init_sessions(struct shuf__service *service)
     sessions->leases = &service->leases;
     sessions->allocations = &service->allocations;
     sessions->accounts = &service->allocations.accounts;
-    sessions->spin = &service->spin;
     sessions->stats = &service->stats;
     sessions->handle = shuf__dispatch;
     service->pool.slow_reader_bytes = shuf__slow_readers_bytes;
@@ -150,7 +149,6 @@ void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
     shuf__cache_init(&service->cache, &service->pool, &service->keyring);
     shuf__process_watches_init(&service->process_watches, loop, &service->allocations);
     shuf__leases_init(&service->leases, loop, &service->allocations);
-    shuf__spin_init(&service->spin, loop);
     init_sessions(service);
     shuf__service_configure(service);
 }
@@ -168,7 +166,6 @@ void shuf__service_close(struct shuf__service *service)
     close_handle(&service->allocations.sweep_on);
     close_handle(&service->pool.trim);
     close_handle(&service->warm.timer);
-    close_handle(&service->spin.idle);
     close_handle(&service->leases.ending);
     shuf__sessions_close(&service->sessions);
     shuf__leases_free(&service->leases);
@@ -200,7 +197,7 @@ void shuf__service_configure(struct shuf__service *service)
     service->sessions.slow_ns = config->slow_request;
     service->sessions.configured = config->clients;
     service->sessions.frame_timeout_ms = shuf__config_ms(config->frame_timeout);
-    shuf__spin_set(&service->spin, config->spin_time);
+    shuf__spin_set(&service->sessions.spin, config->spin_time);
     shuf__pool_set_keep(&service->pool, shuf__config_ms(config->cache_time));
 }
 

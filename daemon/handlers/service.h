@@ -59,7 +59,6 @@ struct shuf__service {
     struct shuf__cache cache;
     struct shuf__process_watches process_watches;
     struct shuf__leases leases;
-    struct shuf__spin spin;
     struct shuf__stats stats;
     struct shuf__sessions sessions;
     uint64_t served, start_ms;

@@ -2,7 +2,7 @@
  *
  * The events of a request: see session_state.h.
  */
-#include "session_state.h"
+#include "session.h"
 
 #include "message.h"
 #include "trace/trace.h"
@@ -121,7 +121,7 @@ void shuf__request_sent(struct shuf__session *session)
         SHUF__PROBE(reply_sent, session->number, session->id, (unsigned)record->status,
                     shuf__request_duration(record));
     }
-    shuf__spin_replied(session->all->spin, record->sent_ns);
+    shuf__spin_replied(&session->all->spin, record->sent_ns);
     *record = (struct shuf__request_record){0};
 }
 

@@ -20,8 +20,15 @@ void shuf__session_close(struct shuf__session *session);
 
 void shuf__sessions_init(struct shuf__sessions *sessions, uv_loop_t *loop);
 
-/* Closes the handle of libuv. All sessions must be closed. */
+/* Closes the handles of libuv. All sessions must be closed. */
 void shuf__sessions_close(struct shuf__sessions *sessions);
+
+/* Sets how long the loop stays awake after a reply. 0 is the initial value: it sleeps at once. On a
+ * single processor it never stays awake, because it would delay the clients for which it waits. */
+void shuf__spin_set(struct shuf__spin *spin, uint64_t nanoseconds);
+
+/* Call when a reply was sent. */
+void shuf__spin_replied(struct shuf__spin *spin, uint64_t now_ns);
 
 /* Handles requests and sends replies for a short time. Call it before the loop sleeps. */
 void shuf__sessions_serve(struct shuf__sessions *sessions);

@@ -12,7 +12,6 @@
 #include "message.h"
 #include "outbox.h"
 #include "ready.h"
-#include "spin.h"
 #include "stats/stats.h"
 
 #include <stdbool.h>
@@ -22,6 +21,13 @@
 #include <uv.h>
 
 struct shuf__session;
+
+/* Keeps the loop awake for a short time after each reply. A client in a loop sends its next request
+ * at once, and waking a sleeping processor takes longer than a small request. */
+struct shuf__spin {
+    uv_idle_t idle; /* while it is active the loop does not sleep */
+    uint64_t ns, until_ns;
+};
 
 /* All sessions, and the parts of the daemon that they use. */
 struct shuf__sessions {
@@ -33,7 +39,7 @@ struct shuf__sessions {
     struct shuf__leases *leases;
     const struct shuf__allocations *allocations;
     struct shuf__accounts *accounts;
-    struct shuf__spin *spin;
+    struct shuf__spin spin;
     struct shuf__stats *stats;
     uint64_t slow_ns; /* logs a request that takes longer; 0: logs none */
     LIST_HEAD(, shuf__session) list;

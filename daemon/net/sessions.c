@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The turns of all sessions (session.h).
+ * The turns of all sessions, and the sleep of the loop after them (session.h).
  */
 #include "session.h"
+
+#include <sched.h>
+
+/* ---- Turns --------------------------------------------------------------------------- */
 
 /* The reply after a longer request has a turn of its own. A request of 1000 values takes 4 us, and
  * 10 to 13 us if other programs have used the caches. It and its reply must fit one turn. */
@@ -58,16 +62,60 @@ void shuf__sessions_serve(struct shuf__sessions *sessions)
         uv_idle_start(&sessions->more, on_more);
 }
 
+/* ---- Staying awake ------------------------------------------------------------------- */
+
+static int processors(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 2;
+}
+
+static void init_spin(struct shuf__spin *spin, uv_loop_t *loop)
+{
+    uv_idle_init(loop, &spin->idle);
+    uv_unref((uv_handle_t *)&spin->idle);
+    spin->idle.data = spin;
+}
+
+void shuf__spin_set(struct shuf__spin *spin, uint64_t nanoseconds)
+{
+    spin->ns = processors() > 1 ? nanoseconds : 0;
+}
+
+/* Yields, so that other processes that need the processor run first. */
+static void on_idle(uv_idle_t *idle)
+{
+    const struct shuf__spin *spin = idle->data;
+    if (uv_hrtime() < spin->until_ns)
+        sched_yield();
+    else
+        uv_idle_stop(idle);
+}
+
+void shuf__spin_replied(struct shuf__spin *spin, uint64_t now_ns)
+{
+    if (spin->ns == 0)
+        return;
+    spin->until_ns = now_ns + spin->ns;
+    if (!uv_is_active((uv_handle_t *)&spin->idle))
+        uv_idle_start(&spin->idle, on_idle);
+}
+
+/* ---- The start and the end ----------------------------------------------------------- */
+
 void shuf__sessions_init(struct shuf__sessions *sessions, uv_loop_t *loop)
 {
     sessions->loop = loop;
     LIST_INIT(&sessions->list);
     shuf__ready_init(&sessions->ready, loop);
     uv_idle_init(loop, &sessions->more);
+    init_spin(&sessions->spin, loop);
 }
 
 void shuf__sessions_close(struct shuf__sessions *sessions)
 {
-    if (!uv_is_closing((uv_handle_t *)&sessions->more))
-        uv_close((uv_handle_t *)&sessions->more, NULL);
+    if (uv_is_closing((uv_handle_t *)&sessions->more))
+        return;
+    uv_close((uv_handle_t *)&sessions->more, NULL);
+    uv_close((uv_handle_t *)&sessions->spin.idle, NULL);
 }
