@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What each kind of request (request.h) has. Only for the files of core that implement kinds:
- * adding a kind means a file with its checks and such a table, and a row in kind.c.
+ * adding a kind means its checks, such a table, and a row in kind.c.
  */
 #ifndef SHUF__KIND_H
 #define SHUF__KIND_H

@@ -5,7 +5,6 @@
 #include "result_message.h"
 
 #include "algorithm.h"
-#include "message.h"
 
 #include <inttypes.h>
 #include <stdio.h>

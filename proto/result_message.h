@@ -8,7 +8,6 @@
 
 #include "message.h"
 #include "request.h"
-#include "shuf.pb-c.h"
 
 /* A copy must be linked again, because the messages point at each other. */
 struct shuf__result_message {
@@ -60,8 +59,8 @@ unsigned shuf__delivery_fields(Shuf__Result__WhatCase what);
 
 /* ---- Requests from messages ---------------------------------------------------------- */
 
-/* These functions fail like the functions of request.h that they call. They are pure and thread-
- * safe. */
+/* These functions fail like the functions of request.h that they call. They are pure and
+ * thread-safe. */
 
 enum {
     SHUF__LOOK_UPS_MAX = 8000,   /* places of one Index; request and reply then fit a frame */

@@ -22,7 +22,6 @@
 /* ---- Hello --------------------------------------------------------------------------- */
 
 /* Checks the version of the protocol. The refusal of a wrong version names both versions. */
-
 static void handle_hello(struct shuf__session *session, const Shuf__Request *request)
 {
     const struct shuf__backend *backend = shuf__engine_backend(session->all->engine);
@@ -417,7 +416,6 @@ static void handle_drop(struct shuf__session *session, const Shuf__Request *requ
 /* ---- Metrics ------------------------------------------------------------------------- */
 
 /* Sends the metrics of the daemon as text, which is the payload of the reply. */
-
 static void handle_metrics(struct shuf__session *session, const Shuf__Request *request)
 {
     size_t size;
