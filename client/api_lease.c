@@ -7,7 +7,7 @@
 #include "arguments.h"
 #include "call.h"
 #include "interrupt.h"
-#include "parse.h"
+#include "result_message.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

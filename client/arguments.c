@@ -7,8 +7,8 @@
 #include "call.h"
 #include "dtype.h"
 #include "handle.h"
-#include "parse.h"
 #include "request_message.h"
+#include "result_message.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>

@@ -4,7 +4,7 @@
  */
 #include "client_socket.h"
 
-#include "membership.h"
+#include "identity.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 
 #include "clock.h"
 #include "exit.h"
-#include "pid_namespace.h"
+#include "identity.h"
 #include "progress.h"
 #include "socket.h"
 

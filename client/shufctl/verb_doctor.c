@@ -3,13 +3,12 @@
  * `shufctl doctor`: checks the machine and the daemon, and says what to do. The checks of the
  * machine are here: kernel, driver, device files, huge pages and pressure.
  */
-#include "cause.h"
 #include "connect.h"
 #include "doctor.h"
 #include "error.h"
 #include "exit.h"
+#include "identity.h"
 #include "json.h"
-#include "membership.h"
 #include "verb_options.h"
 #include "verbs.h"
 

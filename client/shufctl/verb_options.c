@@ -7,7 +7,6 @@
 #include "algorithm.h"
 #include "number.h"
 #include "option.h"
-#include "option_parse.h"
 #include "output.h"
 #include "request.h"
 

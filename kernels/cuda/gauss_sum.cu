@@ -16,8 +16,8 @@ namespace
 using namespace gauss;
 
 template <typename Number, bool Moments>
-constexpr int sum_threads = Moments || !made_again<Number> ? tuning::gauss_moments_threads
-                                                           : tuning::gauss_threads;
+constexpr int sum_threads =
+    Moments || !made_again<Number> ? tuning::gauss_moments_threads : tuning::gauss_threads;
 
 /* The numbers at four positions. */
 template <typename Number>
@@ -139,7 +139,8 @@ cudaError_t start_of(const shuf__stream &s, int sm_count, Summary *summary, cuda
         return e;
     summary->count = Moments ? static_cast<int>(blocks) : 0;
     if (blocks)
-        kernel<<<blocks, sum_threads<Number, Moments>, shared_bytes, stream>>>(g, of.from, of.to, *summary);
+        kernel<<<blocks, sum_threads<Number, Moments>, shared_bytes, stream>>>(g, of.from, of.to,
+                                                                               *summary);
     if (of.edges)
         sum_edge<Number, Moments><<<of.edges, 32, 0, stream>>>(g, of.edge, of.edge_step, *summary);
     summary->count += Moments ? static_cast<int>(of.edges) : 0;

@@ -10,7 +10,6 @@
 #include "nearest.h"
 #include "number.h"
 #include "option.h"
-#include "option_values.h"
 #include "run.h"
 
 #include <errno.h>

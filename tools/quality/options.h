@@ -6,8 +6,7 @@
 #define SHUF__QUALITY_OPTIONS_H
 
 #include "error.h"
-#include "option_parse.h"
-#include "option_values.h"
+#include "option.h"
 #include "run.h"
 
 #include <stdbool.h>

@@ -4,8 +4,7 @@
  */
 #include "device_run.h"
 #include "generator.h"
-#include "option_parse.h"
-#include "option_values.h"
+#include "option.h"
 #include "order.h"
 #include "report.h"
 #include "stream.h"

@@ -3,8 +3,7 @@
  * `shuf-quality rounds` and `plot`.
  */
 #include "json.h"
-#include "option_parse.h"
-#include "option_values.h"
+#include "option.h"
 #include "picture.h"
 #include "report.h"
 #include "verb.h"
