@@ -92,6 +92,19 @@ def read_order(world, order, steps, state=None):
     return indices, sampler.state_dict(used=len(indices))
 
 
+def iterate_twice(world, seed):
+    """The kinds of the errors of two iterations of one sampler."""
+    sampler = shufd.torch.DistributedSampler(range(20), seed=seed)
+    kinds = []
+    for _ in range(2):
+        try:
+            next(iter(sampler))
+            kinds.append(None)
+        except shufd.Error as error:
+            kinds.append(type(error).__name__)
+    return kinds
+
+
 def shuffle_anything(world, data, **options):
     """Arguments that may be wrong. Makes here what cannot be sent to the rank."""
     if isinstance(data, str) and data == "sparse":

@@ -37,6 +37,14 @@ def test_spawned_workers_begin_at_the_beginning(client):
     assert [int(i) for i in loader] == expected
 
 
+def test_persistent_workers_leave_nothing_in_the_sampler(client):
+    sampler = shufd.torch.RandomSampler(range(20), seed=3, client=client)
+    loader = torch.utils.data.DataLoader(range(20), 5, sampler=sampler, num_workers=1, persistent_workers=True)
+    for _ in range(5):
+        list(loader)
+    assert len(sampler._begun) == 1
+
+
 @pytest.mark.parametrize("through_batches", [False, True])
 @pytest.mark.parametrize("kind", ["DistributedSampler", "RandomSampler"])
 def test_state_while_a_loader_has_batches_left(client, kind, through_batches):

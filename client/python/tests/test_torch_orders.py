@@ -325,6 +325,11 @@ def test_ranks_with_other_orders_are_told(job):
         assert [error.kind for error in failed] == ["Mismatch"] and text in failed[0].text
 
 
+def test_a_rank_that_differs_is_told_until_it_does_not(job):
+    results = job.call("iterate_twice", [(7,), (8,)])
+    assert sorted(results, key=str) == [["Mismatch", "Mismatch"], [None, None]]
+
+
 # ---- Chunks of unequal sizes ---------------------------------------------------------------------
 
 LISTED = [30, 1, 500, 77, 8, 8, 120, 256, 3]

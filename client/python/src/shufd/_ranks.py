@@ -266,14 +266,13 @@ class RankCheck:
             return
         if dist is None or world != dist.get_world_size() or world == 1 or in_worker():
             return  # a worker would use the connection of its parent to the store
-                self._number = self._number or next(_numbers)
+        self._number = self._number or next(_numbers)
         try:
             _compare_with_first(dist, f"shufd/sampler/{self._number}/{self._count + 1}", sampler)
         except RuntimeError:  # the rank that has the store may have ended after its last iteration
             if self._count == 0:
                 raise
         self._count += 1  # after a Mismatch, the next iteration is checked again
-
 
 
 def _compare_with_first(dist: Any, key: str, sampler: Any) -> None:

@@ -501,7 +501,7 @@ class _Place:
         self.is_of_loader = _frameworks.is_called_by_loader()
         if not is_discarded:
             self.sampler._cursor = self.cursor
-                        begun = _Begun(weakref.ref(self), _frameworks.loader())
+            begun = _Begun(weakref.ref(self), _frameworks.loader())
             kept = [one for one in self.sampler._begun if one.is_kept(begun.loader())]
             self.sampler._begun = [*kept, begun]
         failure = _errors.Error  # at the end of Python, modules have no names any more
@@ -557,7 +557,7 @@ class _Begun(NamedTuple):
     place: Callable[[], _Place | None]
     loader: Callable[[], Any]
 
-        def is_kept(self, latest: Any) -> bool:
+    def is_kept(self, latest: Any) -> bool:
         """Whether the program still has the iteration, or its loader, which is not that of the latest one."""
         loader = self.loader()
         return self.place() is not None or (loader is not None and loader is not latest)
