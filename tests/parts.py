@@ -14,25 +14,24 @@ Run = collections.namedtuple("Run", "preset tests without", defaults=("",))
 # last passed. `command`, if there is one, runs instead of ctest.
 Part = collections.namedtuple("Part", "name runs sources command", defaults=(None,))
 
-WIDTHS = r"(exchange_device|kernels|slices|rank_index|shuffle|streams|windowed|workspace)\.cpu\.(scalar|avx2|avx512)"
+WIDTHS = r"(kernels|slices|rank_index|shuffle|streams|workspace)\.cpu\.(scalar|avx2|avx512)"
 OLD_KERNEL = r".*\.old_kernel|old_kernel|no_processes"
 AVX512 = r".*\.cpu\.avx512"
 TOOLS = r"(quality|gauss_tables).*"
-BENCHMARKS = r"bench_load|shufctl_bench\..*"
+BENCHMARKS = r"bench\..*"
 LAUNCHED = r"python_(agreement|global_shuffle|kernel_moves|processes)"
 WITH_LONG = r"python_(examples|torch|torch_loaders)"  # quick tests that have long ones too
 FRAMEWORKS = r"frameworks_.*"
-SCRIPTS = (r"python_(?!client$).*|control_characters|dashboards|exchange_model|exports.*|install_config|kubernetes|"
+SCRIPTS = (r"python_(?!client$).*|control_characters|exchange_model|exports.*|install_config|kubernetes|"
            r"layers|links|man|metrics_doc|packaged_.*|postinst|shape|speed_again|units")
 NOT_SANITIZED = "|".join((TOOLS, BENCHMARKS, WIDTHS, SCRIPTS, r".*\.cuda", "soak", "faults"))
 
 # Programs with one thread, and tests of the daemon's one loop. ThreadSanitizer has nothing to see in them.
-ONE_THREAD = (r"shufctl_(?!bench|top).*|fuzz_.*|box_muller|completion|format|half|hostile_directory|"
-              r"inline|install|options|primefold|snippets|(connections|flood|kept_memory|loop_turns|sent_sockets|"
-              r"transports|user_limits)\.cpu|heap")
+ONE_THREAD = (r"shufctl_.*|fuzz_.*|completion|distributions|format|hostile_directory|inline|install|options|snippets|"
+              r"(connections|flood|loop_turns|user_limits)\.cpu|heap")
 
-KERNEL_TESTS = tuple(f"tests/kernels/test_{name}.c" for name in ("exchange_device", "kernels", "slices", "rank_index",
-                                                         "shuffle", "streams", "windowed", "workspace"))
+KERNEL_TESTS = tuple(f"tests/kernels/test_{name}.c" for name in ("kernels", "slices", "rank_index", "shuffle", "streams",
+                                                         "workspace"))
 # The paths that parts test.
 BUILD = ("CMakeLists.txt", "CMakePresets.json", "cmake", "tests/CMakeLists.txt", "tests/parts.py")
 PRODUCT = (*BUILD, "cli", "client", "config", "core", "daemon", "kernels", "proto", "tests")
@@ -64,8 +63,8 @@ QUICK = Run("dev", ".*", "|".join((AVX512, TOOLS, LAUNCHED, FRAMEWORKS, OLD_KERN
 # These start first in a fresh clone, so that no long one runs alone at the end.
 LONGEST = ("frameworks_ray", "frameworks_trainers", "frameworks_properties", "interrupt.cpu", "parts.cpu", "python_torch",
            "python_torch_loaders", "fairness.cpu", "shuffle.cpu", "python_global_shuffle", "summary.cpu", "client_lease.cpu",
-           "shufctl.cpu", "kill.cpu", "index.cpu", "exchange", "syscalls", "kernels.cpu.scalar", "python_processes",
-           "shufctl_errors.cpu", "shufctl_draw.cpu")
+           "shufctl_stream.cpu", "reconnect.cpu", "shufctl.cpu", "kill.cpu", "index.cpu", "exchange", "end_guard", "syscalls",
+           "kernels.cpu.scalar", "python_processes", "shufctl_errors.cpu", "shufctl_draw.cpu")
 
 # The targets of tests whose commands do not name them.
 NEEDS = {

@@ -23,8 +23,26 @@ function(check program)
   endif()
 endfunction()
 
-# Two other projects: one with pkg-config, one with find_package().
-set(consumer ${CMAKE_CURRENT_LIST_DIR}/consumer)
+# Two other projects: one with pkg-config, one with find_package(). PROGRAM is their source.
+set(consumer ${prefix}/consumer)
+file(WRITE ${consumer}/Makefile [=[
+flags := $(CFLAGS) $(shell $(PKG_CONFIG) --cflags libshuf)
+
+shared: $(PROGRAM)
+	$(CC) $(flags) $< $(shell $(PKG_CONFIG) --libs libshuf) -o $@
+
+static: $(PROGRAM)
+	$(CC) $(flags) $< $(patsubst -lshuf,-l:libshuf.a,$(shell $(PKG_CONFIG) --static --libs libshuf)) -o $@
+]=])
+file(WRITE ${consumer}/CMakeLists.txt [=[
+cmake_minimum_required(VERSION 3.16)
+project(consumer C)
+find_package(shuf 0.1 REQUIRED)
+add_executable(shared ${PROGRAM})
+target_link_libraries(shared PRIVATE shuf::shuf)
+add_executable(static ${PROGRAM})
+target_link_libraries(static PRIVATE shuf::static)
+]=])
 file(MAKE_DIRECTORY ${prefix}/by-make)
 execute_process(COMMAND ${CMAKE_COMMAND} -E env CC=${CC} CFLAGS=${FLAGS} make
                         -f ${consumer}/Makefile PROGRAM=${EXAMPLE}

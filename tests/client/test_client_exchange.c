@@ -2,7 +2,7 @@
  *
  * Plans of exchanges from a real daemon: copies, leases, the cache, prefetches, refused requests,
  * and a daemon that is killed. Here the plan of one rank is compared with look-ups. test_exchange.c
- * and test_one_sided.c compare many plans with the definition.
+ * compares many plans with the definition.
  */
 #include "support/client.h"
 #include "support/cmocka_all.h"
@@ -184,7 +184,7 @@ static void in_device_memory(void **state)
 {
     (void)state;
     static const shuf_lease_options device = {.transports = SHUF_CUDA_FD | SHUF_CUDA_IPC};
-    const bool has_gpu = strncmp(harness_backend, "cuda", 4) == 0;
+    const bool has_gpu = harness_is_cuda();
     shuf *h = client_open();
     shuf_lease *lease = NULL, *same = NULL;
     client_expect(h, shuf_lease_take(h, &ranks, &device, &lease), has_gpu ? SHUF_OK : SHUF_INVALID,

@@ -5,6 +5,7 @@
  * and no call hangs.
  */
 #include "shuf.h"
+#include "support/client.h"
 #include "support/cmocka_all.h"
 #include "support/expected.h"
 #include "support/peer.h"
@@ -538,13 +539,6 @@ static void closes_at_request(int fd, int connection)
     next_request(fd, NULL);
 }
 
-static void count_lost(void *context, shuf_event event, uint64_t done, uint64_t all)
-{
-    (void)done;
-    (void)all;
-    *(unsigned *)context += event == SHUF_EVENT_LOST;
-}
-
 /* The client stops repeating a request that ends every daemon. */
 static void losses_without_progress_are_limited(void **state)
 {
@@ -554,7 +548,7 @@ static void losses_without_progress_are_limited(void **state)
     shuf *handle;
     peer_start(closes_at_request);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
-    assert_int_equal(shuf_set_observer(handle, count_lost, &lost), SHUF_OK);
+    assert_int_equal(shuf_set_observer(handle, client_count_lost, &lost), SHUF_OK);
     assert_int_equal(shuf_copy(handle, &expected_request, out, sizeof out, NULL), SHUF_NO_DAEMON);
     assert_non_null(strstr(shuf_message(handle), "16 daemons ended one after another during this "
                                                  "request; the daemon's log says why"));

@@ -10,7 +10,7 @@
 #include "support/cmocka_all.h"
 #include "support/command.h"
 #include "support/harness.h"
-#include "support/shufd.h"
+#include "support/wire.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

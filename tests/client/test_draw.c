@@ -5,6 +5,7 @@
  * daemons are killed while they send.
  */
 #include "shuf.h"
+#include "support/client.h"
 #include "support/cmocka_all.h"
 #include "support/draws.h"
 #include "support/golden.h"
@@ -17,20 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static shuf *open_handle(void)
-{
-    shuf *handle;
-    if (shuf_connect(&handle, harness_shared.socket) != SHUF_OK)
-        fail_msg("%s", shuf_message(handle));
-    return handle;
-}
-
-static void expect_status(shuf *handle, shuf_status got, shuf_status expected, const char *words)
-{
-    if (got != expected || !strstr(shuf_message(handle), words))
-        fail_msg("status %s: %s", shuf_status_name(got), shuf_message(handle));
-}
 
 /* ---- the kinds of streams ------------------------------------------------------ */
 
@@ -134,7 +121,7 @@ static bool draw_and_check(shuf *handle, const shuf_request *request)
 static void random_parts_match_reference(void **state)
 {
     (void)state;
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     random_start("random_parts_match_reference");
     for (int i = 0; i < 20 * KINDS; i++) {
         const shuf_request request = random_numbers(i % KINDS, 5000);
@@ -149,7 +136,7 @@ static void large_offsets_match_reference(void **state)
     (void)state;
     static const uint64_t offsets[] = {1, 33, 1025, (UINT64_C(1) << 40) + 3 * 1024 + 37,
                                        (UINT64_C(1) << 62) - 2000};
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     for (int i = 0; i < KINDS; i++)
         for (size_t k = 0; k < sizeof offsets / sizeof *offsets; k++) {
             shuf_request request = {.kind = SHUF_NUMBERS,
@@ -201,7 +188,7 @@ static const shuf_transport transports[] = {SHUF_INLINE, SHUF_MEMFD, SHUF_CUDA_F
 
 static int transport_count(void)
 {
-    return strncmp(harness_backend, "cuda", 4) == 0 ? 4 : 2;
+    return harness_is_cuda() ? 4 : 2;
 }
 
 static void take(shuf *handle, const shuf_request *request, shuf_transport transport,
@@ -233,7 +220,7 @@ static void golden_table_matches(void **state)
     int rows = 0;
     struct golden_stream row;
     shuf_lease *leases[4] = {NULL};
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     FILE *table = golden_open("streams.txt");
     for (; golden_next_stream(table, &row); rows++) {
         const shuf_request request = numbers_of(&row);
@@ -289,7 +276,7 @@ static void check_moments(const shuf_request *request, const void *values, const
 static void moments_match_values(void **state)
 {
     (void)state;
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     random_start("moments_match_values");
     for (int i = 0; i < 2 * KINDS; i++) {
         shuf_request request = random_numbers(i % KINDS, 30000);
@@ -322,7 +309,7 @@ static void moments_of_one_value(void **state)
         .numbers = {.distribution = SHUF_GAUSS, .count = 1, .std = 2, .moments = true}};
     shuf_result result;
     double value;
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     assert_int_equal(shuf_copy(handle, &request, &value, sizeof value, &result), SHUF_OK);
     assert_true(result.moments.least == value && result.moments.largest == value);
     assert_true(fabs(result.moments.mean - value) < 1e-12 && result.moments.variance == 0);
@@ -369,7 +356,7 @@ enum { STREAMED_BYTES = 500003 * 8 };
 static void draw_each_continues_after_killed_daemons(void **state)
 {
     (void)state;
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     struct collector c = {.bytes = malloc(STREAMED_BYTES), .kill_at = {1, 2000001}};
     shuf_result result;
     assert_int_equal(shuf_each(handle, &streamed, collect, &c, &result), SHUF_OK);
@@ -384,9 +371,9 @@ static void draw_each_continues_after_killed_daemons(void **state)
 static void sink_cancels_draw_each(void **state)
 {
     (void)state;
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     struct collector c = {.bytes = malloc(STREAMED_BYTES), .stop_at = 1000000};
-    expect_status(handle, shuf_each(handle, &streamed, collect, &c, NULL), SHUF_CANCELLED,
+    client_expect(handle, shuf_each(handle, &streamed, collect, &c, NULL), SHUF_CANCELLED,
                   "of 4000024 bytes");
     assert_true(c.size >= c.stop_at && c.size < STREAMED_BYTES);
     assert_int_equal(shuf_each(handle, &streamed, NULL, NULL, NULL), SHUF_OK);
@@ -397,7 +384,7 @@ static void sink_cancels_draw_each(void **state)
 static void draw_continues_after_killed_daemons(void **state)
 {
     (void)state;
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     random_start("draw_continues_after_killed_daemons");
     for (int i = 0; i < KINDS; i++) {
         const shuf_request request = random_numbers(i, 5000);
@@ -430,7 +417,7 @@ static void leases_are_exchanged_for_other_kinds(void **state)
     for (int t = 0; t < transport_count(); t++) {
         const shuf_lease_options options = {.transports = transports[t]};
         const shuf_request permutation = {.permutation = {.n = 1000, .seed = 1}};
-        shuf *handle = open_handle();
+        shuf *handle = client_open();
         shuf_lease *lease = NULL;
         for (int i = 0; i < 3 * KINDS; i++) {
             const shuf_request request = random_numbers(i % KINDS, 100000);
@@ -451,7 +438,7 @@ static void lease_outlives_the_daemon(void **state)
         .kind = SHUF_NUMBERS,
         .numbers = {
             .distribution = SHUF_GAUSS, .seed = 9, .count = 30000, .std = 1, .dtype = SHUF_F32}};
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     for (int t = 0; t < transport_count(); t++) {
         shuf_lease *lease = NULL;
         take(handle, &request, transports[t], &lease);
@@ -476,7 +463,7 @@ static void prefetched_result_is_taken(void **state)
                                               .moments = true}};
     for (int t = 1; t < transport_count(); t++) {
         const shuf_lease_options options = {.transports = transports[t]};
-        shuf *handle = open_handle();
+        shuf *handle = client_open();
         shuf_lease *lease = NULL;
         assert_int_equal(shuf_prefetch(handle, &request, &options), SHUF_OK);
         take(handle, &request, transports[t], &lease);
@@ -510,7 +497,7 @@ static void leases_are_listed(void **state)
                                               .method = SHUF_BOX_MULLER}};
     shuf_lease_entry e = {.id = 0};
     shuf_lease *lease = NULL;
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     take(handle, &request, SHUF_MEMFD, &lease);
     assert_int_equal(shuf_leases(handle, copy_entry, &e), SHUF_OK);
     assert_int_equal(e.id, lease->id);
@@ -540,7 +527,7 @@ static void wrong_parameters_are_refused(void **state)
     double out[10];
     char message[256];
     shuf_shape shape;
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     no_std.numbers.std = 0;
     odd.numbers.dtype = SHUF_I64;
     default_type.numbers.dtype = SHUF_AUTO;
@@ -550,26 +537,26 @@ static void wrong_parameters_are_refused(void **state)
     half.numbers.mean = 1e5;
     set.numbers.distribution = SHUF_UNIFORM;
     other.numbers.method = (shuf_method)5;
-    expect_status(handle, shuf_copy(handle, &none, out, sizeof out, NULL), SHUF_INVALID,
+    client_expect(handle, shuf_copy(handle, &none, out, sizeof out, NULL), SHUF_INVALID,
                   "distribution 0");
-    expect_status(handle, shuf_copy(handle, &no_std, out, sizeof out, NULL), SHUF_INVALID, "std 0");
-    expect_status(handle, shuf_copy(handle, &odd, out, sizeof out, NULL), SHUF_INVALID,
+    client_expect(handle, shuf_copy(handle, &no_std, out, sizeof out, NULL), SHUF_INVALID, "std 0");
+    client_expect(handle, shuf_copy(handle, &odd, out, sizeof out, NULL), SHUF_INVALID,
                   "dtype i64");
-    expect_status(handle, shuf_copy(handle, &empty, out, sizeof out, NULL), SHUF_INVALID,
+    client_expect(handle, shuf_copy(handle, &empty, out, sizeof out, NULL), SHUF_INVALID,
                   "count 0");
-    expect_status(handle, shuf_summarize(handle, &far, &(shuf_result){0}), SHUF_INVALID,
+    client_expect(handle, shuf_summarize(handle, &far, &(shuf_result){0}), SHUF_INVALID,
                   "offset 4611");
-    expect_status(handle, shuf_prefetch(handle, &half, NULL), SHUF_INVALID, "dtype f16: expected");
-    expect_status(handle, shuf_copy(handle, &set, out, sizeof out, NULL), SHUF_INVALID,
+    client_expect(handle, shuf_prefetch(handle, &half, NULL), SHUF_INVALID, "dtype f16: expected");
+    client_expect(handle, shuf_copy(handle, &set, out, sizeof out, NULL), SHUF_INVALID,
                   "std 1: expected 0 with uniform");
-    expect_status(handle, shuf_copy(handle, &other, out, sizeof out, NULL), SHUF_INVALID,
+    client_expect(handle, shuf_copy(handle, &other, out, sizeof out, NULL), SHUF_INVALID,
                   "method 5: expected 0 (table) or 1 (box-muller)");
-    expect_status(handle, shuf_copy(handle, &good, out, 79, NULL), SHUF_INVALID,
+    client_expect(handle, shuf_copy(handle, &good, out, 79, NULL), SHUF_INVALID,
                   "bytes 79: expected at least 80 for 10 values of 8 bytes (f64)");
-    expect_status(handle, shuf_copy(handle, &default_type, out, 40, NULL), SHUF_INVALID,
+    client_expect(handle, shuf_copy(handle, &default_type, out, 40, NULL), SHUF_INVALID,
                   "bytes 40: expected at least 80 for 10 values of 8 bytes (f64, dtype auto; "
                   "SHUF_F32 has 4 bytes)");
-    expect_status(handle, shuf_copy(handle, &good, NULL, 80, NULL), SHUF_INVALID, "out NULL");
+    client_expect(handle, shuf_copy(handle, &good, NULL, 80, NULL), SHUF_INVALID, "out NULL");
     assert_int_equal(shuf_shape_of(&empty, &shape, message, sizeof message), SHUF_INVALID);
     assert_string_equal(message, "count 0: expected at least 1");
     assert_true(draw_and_check(handle, &good));
@@ -582,13 +569,13 @@ static void result_above_limit_is_refused(void **state)
     shuf_request request = {.kind = SHUF_NUMBERS,
                             .numbers = {.distribution = SHUF_UNIFORM, .count = UINT64_C(1) << 45}};
     shuf_lease *lease = NULL;
-    shuf *handle = open_handle();
-    expect_status(handle, shuf_each(handle, &request, NULL, NULL, NULL), SHUF_NO_MEMORY, "256 TiB");
-    expect_status(handle, shuf_lease_take(handle, &request, NULL, &lease), SHUF_NO_MEMORY,
+    shuf *handle = client_open();
+    client_expect(handle, shuf_each(handle, &request, NULL, NULL, NULL), SHUF_NO_MEMORY, "256 TiB");
+    client_expect(handle, shuf_lease_take(handle, &request, NULL, &lease), SHUF_NO_MEMORY,
                   "256 TiB");
     assert_null(lease);
     request.numbers.count = UINT64_C(1) << 60;
-    expect_status(handle, shuf_summarize(handle, &request, &(shuf_result){0}), SHUF_NO_MEMORY,
+    client_expect(handle, shuf_summarize(handle, &request, &(shuf_result){0}), SHUF_NO_MEMORY,
                   "pass 2^63");
     shuf_close(handle);
 }

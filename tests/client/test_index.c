@@ -6,6 +6,7 @@
 #include "shuf.h"
 #include "shuf/philox24.h"
 #include "shuf/primefold.h"
+#include "support/client.h"
 #include "support/cmocka_all.h"
 #include "support/golden.h"
 #include "support/harness.h"
@@ -21,25 +22,10 @@
 
 enum { MOST = SHUF_LOOKUPS };
 
-static shuf *open_handle(void)
-{
-    shuf *handle;
-    assert_int_equal(shuf_connect(&handle, harness_shared.socket), SHUF_OK);
-    return handle;
-}
-
-static void expect_status(shuf *handle, shuf_status got, shuf_status expected, const char *words)
-{
-    if (got != expected || !strstr(shuf_message(handle), words))
-        fprintf(stderr, "status %s: %s\n", shuf_status_name(got), shuf_message(handle));
-    assert_int_equal(got, expected);
-    assert_non_null(strstr(shuf_message(handle), words));
-}
-
 static void look_up(shuf *handle, const shuf_request *request, shuf_direction direction,
                     const uint64_t *at, size_t count, uint64_t *out)
 {
-    expect_status(handle, shuf_index(handle, &request->permutation, direction, at, count, out),
+    client_expect(handle, shuf_index(handle, &request->permutation, direction, at, count, out),
                   SHUF_OK, "");
 }
 
@@ -52,7 +38,7 @@ static void check_every_position(shuf *handle, const shuf_request *request)
     uint64_t *values = malloc(size), *at = malloc(size), *out = malloc(size);
     shuf_request whole = *request;
     whole.permutation.dtype = SHUF_U64;
-    expect_status(handle, shuf_copy(handle, &whole, values, size, NULL), SHUF_OK, "");
+    client_expect(handle, shuf_copy(handle, &whole, values, size, NULL), SHUF_OK, "");
     for (uint64_t i = 0; i < request->permutation.n; i++)
         at[i] = i;
     look_up(handle, request, SHUF_FORWARD, at, request->permutation.n, out);
@@ -71,7 +57,7 @@ static void every_position_is_looked_up(void **state)
                                      127, 128, 129, 1000, 1024, 8000, 65537, 99991};
     static const uint64_t epochs[] = {0, 3, BIT(40) + 5, UINT64_MAX};
     static const char *const names[] = {NULL, "primefold"};
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int e = 0; e < 4; e++) {
             const shuf_request request = {.permutation = {.algorithm = names[e % 2],
@@ -90,7 +76,7 @@ static void every_position_is_looked_up_by_rank(void **state)
     static const uint64_t sizes[] = {1,     2,     16,    17,    1000,  16383, 16384,
                                      16385, 20000, 32769, 65535, 65536, 65537, 99991};
     static const char *const names[] = {"philox24", "lcg"};
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int a = 0; a < 2; a++) {
             const shuf_request request = {
@@ -109,7 +95,7 @@ static void golden_values_match(void **state)
     unsigned rows = 0;
     uint64_t at[GOLDEN_WHOLE], out[GOLDEN_WHOLE];
     FILE *table = golden_open("permute.txt");
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     while (golden_next(table, &row)) {
         const shuf_request request = {
             .permutation = {
@@ -140,7 +126,7 @@ static void check_sample(shuf *handle, uint64_t n)
     slice.permutation.count = SAMPLE;
     slice.permutation.stride = 1 + random_below(n / SAMPLE);
     slice.permutation.offset = random_below(n - (SAMPLE - 1) * slice.permutation.stride);
-    expect_status(handle, shuf_copy(handle, &slice, values, sizeof values, NULL), SHUF_OK, "");
+    client_expect(handle, shuf_copy(handle, &slice, values, sizeof values, NULL), SHUF_OK, "");
     const shuf_primefold f =
         shuf_primefold_make(n, request.permutation.seed, request.permutation.epoch);
     for (int i = 0; i < SAMPLE; i++) {
@@ -159,7 +145,7 @@ static void positions_of_large_permutations_match(void **state)
     static const uint64_t sizes[] = {1000000000,  BIT(31) - 1, BIT(31),     BIT(31) + 1,
                                      BIT(32),     BIT(32) + 1, BIT(33) + 1, BIT(47) + 12345,
                                      BIT(62) - 1, BIT(62)};
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     random_start("positions_of_large_permutations_match");
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         check_sample(handle, sizes[i]);
@@ -176,7 +162,7 @@ static void many_queries_match(void **state)
     const shuf_request permutation = {.permutation = {.n = BIT(62), .seed = 7, .epoch = 9}};
     const shuf_primefold f = shuf_primefold_make(
         permutation.permutation.n, permutation.permutation.seed, permutation.permutation.epoch);
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     random_start("many_queries_match");
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
         uint64_t *at = malloc(counts[c] * sizeof *at), *out = malloc(counts[c] * sizeof *out);
@@ -245,9 +231,9 @@ static void unused_fields_are_refused(void **state)
         {{.n = 2000, .algorithm = "x"}, 0, "algorithm \"x\": expected primefold, philox24 or lcg"},
     };
     uint64_t out[4];
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        expect_status(
+        client_expect(
             handle,
             shuf_index(handle, &rows[i].permutation, (shuf_direction)rows[i].direction, at, 4, out),
             SHUF_INVALID, rows[i].words);
@@ -265,12 +251,12 @@ static void bad_arguments_are_refused(void **state)
     const shuf_request request = {.permutation = {.n = 5}};
     const shuf_request long_name = {
         .permutation = {.n = 5, .algorithm = memset(name, 'x', sizeof name - 1)}};
-    shuf *handle = open_handle();
-    expect_status(handle, shuf_index(handle, &request.permutation, SHUF_FORWARD, NULL, 3, &place),
+    shuf *handle = client_open();
+    client_expect(handle, shuf_index(handle, &request.permutation, SHUF_FORWARD, NULL, 3, &place),
                   SHUF_INVALID, "at NULL: expected 3 numbers");
-    expect_status(handle, shuf_index(handle, &request.permutation, SHUF_FORWARD, &place, 1, NULL),
+    client_expect(handle, shuf_index(handle, &request.permutation, SHUF_FORWARD, &place, 1, NULL),
                   SHUF_INVALID, "out NULL: expected 1 number");
-    expect_status(handle,
+    client_expect(handle,
                   shuf_index(handle, &long_name.permutation, SHUF_FORWARD, &place, 1, &place),
                   SHUF_INVALID, "xxx\": expected primefold, philox24 or lcg");
     shuf_close(handle);
@@ -287,12 +273,12 @@ static void queries_are_checked_before_sending(void **state)
     assert_int_equal(shuf_connect(&handle, "/nonexistent/shufd.sock"), SHUF_NO_DAEMON);
     shuf_set_reconnect(handle, 0);
     at[2 * MOST + 9] = 5;
-    expect_status(handle,
+    client_expect(handle,
                   shuf_index(handle, &request.permutation, SHUF_FORWARD, at, 2 * MOST + 10, out),
                   SHUF_INVALID, "at[16009] 5: expected less than n = 5");
-    expect_status(handle, shuf_index(handle, &request.permutation, SHUF_FORWARD, NULL, 0, NULL),
+    client_expect(handle, shuf_index(handle, &request.permutation, SHUF_FORWARD, NULL, 0, NULL),
                   SHUF_OK, "");
-    expect_status(handle, shuf_index(handle, &request.permutation, SHUF_FORWARD, at, 1, out),
+    client_expect(handle, shuf_index(handle, &request.permutation, SHUF_FORWARD, at, 1, out),
                   SHUF_NO_DAEMON, "/nonexistent/shufd.sock");
     shuf_close(handle);
 }
@@ -302,7 +288,7 @@ static void next_daemon_replies_after_kill(void **state)
     (void)state;
     uint64_t at[3] = {1, 2, 3}, before[3], after[3];
     const shuf_request request = {.permutation = {.n = 12345, .seed = 3}};
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     look_up(handle, &request, SHUF_FORWARD, at, 3, before);
     harness_kill(&harness_shared, SIGKILL);
     assert_true(harness_restart(&harness_shared));
@@ -343,7 +329,7 @@ static void check_shared_rank_index(shuf *handle, uint64_t seed, bool slice_firs
         slice.permutation.stride = round ? 1 : 7;
         slice.permutation.offset = COUNTED_N - SOME * slice.permutation.stride - random_below(1000);
         if ((round == 0) == slice_first) {
-            expect_status(handle, shuf_copy(handle, &slice, part, sizeof part, NULL), SHUF_OK, "");
+            client_expect(handle, shuf_copy(handle, &slice, part, sizeof part, NULL), SHUF_OK, "");
             for (uint64_t i = 0; i < SOME; i++)
                 assert_int_equal(part[i],
                                  values[slice.permutation.offset + i * slice.permutation.stride]);
@@ -378,7 +364,7 @@ static void late_slice_and_look_ups_share_rank_index(void **state)
     assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
     for (uint64_t round = 0; round < 3; round++) {
         slice.permutation.offset = request.permutation.n - SOME - 100000 * round;
-        expect_status(handle, shuf_copy(handle, &slice, part, sizeof part, NULL), SHUF_OK, "");
+        client_expect(handle, shuf_copy(handle, &slice, part, sizeof part, NULL), SHUF_OK, "");
         if (round == 0) /* the blocks of the slice and of its rank index, which is in host memory */
             WIRE_AWAIT(&h, s, s.blocks == 2 && s.host_used > 0);
         for (int i = 0; i < SOME; i++)
@@ -431,16 +417,16 @@ static void rank_index_without_room(void **state)
     wire_start(&h, harness_backend, "host_memory = 4Ki\ndevice_memory = 2Mi\n");
     assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
     shuf_lease *lease = NULL; /* has the only block of the budget */
-    expect_status(handle, shuf_lease_take(handle, &slice, NULL, &lease), SHUF_OK, "");
+    client_expect(handle, shuf_lease_take(handle, &slice, NULL, &lease), SHUF_OK, "");
     assert_memory_equal(lease->data, reference_values(3) + slice.permutation.offset, sizeof values);
-    expect_status(handle, shuf_index(handle, &request.permutation, SHUF_FORWARD, &place, 1, &place),
+    client_expect(handle, shuf_index(handle, &request.permutation, SHUF_FORWARD, &place, 1, &place),
                   SHUF_BUSY,
                   "4 KiB of 4 KiB are held by this user's own leases and requests (host_memory)");
     shuf_lease_release(handle, &lease);
     look_up(handle, &request, SHUF_FORWARD, &place, 1, &place);
     assert_int_equal(place, reference_values(3)[0]);
     const shuf_request large = {.permutation = {.algorithm = "lcg", .n = BIT(33) + 1}};
-    expect_status(
+    client_expect(
         handle, shuf_index(handle, &large.permutation, SHUF_FORWARD, &place, 1, &place),
         SHUF_NO_MEMORY,
         "n 8589934593: for its rank index, the request needs 10 MiB of host memory, the limit "

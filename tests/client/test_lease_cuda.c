@@ -6,7 +6,7 @@
  */
 #include "fake/cuda.h"
 #include "support/cmocka_all.h"
-#include "support/fake_lease_server.h"
+#include "support/peer.h"
 #include "support/take.h"
 
 #include <dlfcn.h>

@@ -4,7 +4,7 @@
  * must name the wrong field, and must leave no descriptor and no mapping behind.
  */
 #include "support/cmocka_all.h"
-#include "support/fake_lease_server.h"
+#include "support/peer.h"
 
 #include <fcntl.h>
 #include <stdio.h>

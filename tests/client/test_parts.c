@@ -4,10 +4,9 @@
  * the values and the summary of the whole result. A second daemon has memory for the whole.
  */
 #include "shuf.h"
+#include "support/client.h"
 #include "support/cmocka_all.h"
-#include "support/metrics.h"
 #include "support/sanitized.h"
-#include "support/shufd.h"
 #include "support/wire.h"
 
 #include <inttypes.h>
@@ -35,46 +34,24 @@ static int stop_both(void **state)
     return harness_stop_shared(state) == 0 && stopped ? 0 : -1;
 }
 
-static shuf *open_handle(const struct harness *h)
-{
-    shuf *handle;
-    if (shuf_connect(&handle, h->socket) != SHUF_OK)
-        fail_msg("%s", shuf_message(handle));
-    return handle;
-}
+/* ---- Both daemons give the same values ---- */
 
-static void expect_ok(shuf *handle, shuf_status got)
-{
-    if (got != SHUF_OK)
-        fail_msg("status %s: %s", shuf_status_name(got), shuf_message(handle));
-}
-
-/* A request for a permutation or for a stream. */
-struct request {
-    const shuf_request *permutation;
-    const shuf_request *numbers;
-};
-
-static shuf_shape shape_of(const struct request *r)
+static shuf_shape shape_of(const shuf_request *r)
 {
     shuf_shape shape;
-    shuf_status status = r->numbers ? shuf_shape_of(r->numbers, &shape, NULL, 0)
-                                    : shuf_shape_of(r->permutation, &shape, NULL, 0);
-    assert_int_equal(status, SHUF_OK);
+    assert_int_equal(shuf_shape_of(r, &shape, NULL, 0), SHUF_OK);
     return shape;
 }
 
-static void copy_values(shuf *handle, const struct request *r, void *out, size_t bytes,
+static void copy_values(shuf *handle, const shuf_request *r, void *out, size_t bytes,
                         shuf_result *result)
 {
-    expect_ok(handle, r->numbers ? shuf_copy(handle, r->numbers, out, bytes, result)
-                                 : shuf_copy(handle, r->permutation, out, bytes, result));
+    client_expect_ok(handle, shuf_copy(handle, r, out, bytes, result));
 }
 
-static void summarize(shuf *handle, const struct request *r, shuf_result *result)
+static void summarize(shuf *handle, const shuf_request *r, shuf_result *result)
 {
-    expect_ok(handle, r->numbers ? shuf_summarize(handle, r->numbers, result)
-                                 : shuf_summarize(handle, r->permutation, result));
+    client_expect_ok(handle, shuf_summarize(handle, r, result));
 }
 
 struct compared {
@@ -92,13 +69,6 @@ static bool compare_chunk(void *context, const void *bytes, size_t size)
         assert_int_equal(size % c->width, 0);
     c->bytes += size;
     return c->bytes < c->end;
-}
-
-static shuf_status stream_values(shuf *handle, const struct request *r, struct compared *c,
-                                 shuf_result *result)
-{
-    return r->numbers ? shuf_each(handle, r->numbers, compare_chunk, c, result)
-                      : shuf_each(handle, r->permutation, compare_chunk, c, result);
 }
 
 static void check_close(double a, double b)
@@ -137,20 +107,20 @@ static void check_result(const shuf_result *got, const shuf_result *reference)
 }
 
 /* A sink gets whole values in each chunk. */
-static void check_sink(shuf *handle, const struct request *r, const char *expected)
+static void check_sink(shuf *handle, const shuf_request *r, const char *expected)
 {
     const shuf_shape shape = shape_of(r);
     struct compared c = {expected, 0, UINT64_MAX, shape.width};
     shuf_result result;
-    expect_ok(handle, stream_values(handle, r, &c, &result));
+    client_expect_ok(handle, shuf_each(handle, r, compare_chunk, &c, &result));
     assert_int_equal(c.bytes, shape.bytes);
     assert_int_equal(result.shape.bytes, shape.bytes);
 }
 
 /* Every call gives the same values and the same summary from both daemons. */
-static void check_request(const struct request *r)
+static void check_request(const shuf_request *r)
 {
-    shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
+    shuf *parts = client_open_at(&narrow), *whole = client_open_at(&harness_shared);
     const size_t bytes = shape_of(r).bytes;
     char *expected = malloc(bytes), *got = malloc(bytes);
     shuf_result reference, result;
@@ -196,7 +166,7 @@ static void permutations_in_parts_match(void **state)
                          .dtype = SHUF_U64}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        check_request(&(struct request){.permutation = &cases[i]});
+        check_request(&cases[i]);
 }
 
 static void numbers_in_parts_match(void **state)
@@ -230,15 +200,17 @@ static void numbers_in_parts_match(void **state)
          .numbers = {.distribution = SHUF_UNIFORM, .seed = 7, .count = 5000000, .dtype = SHUF_U32}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        check_request(&(struct request){.numbers = &cases[i]});
+        check_request(&cases[i]);
 }
+
+/* ---- Whole values, fingerprints, the end of a call ---- */
 
 /* libshuf reads the frame of a reply together with the first bytes of the payload. These bytes may
  * end inside a value. */
 static void small_results_have_whole_values(void **state)
 {
     (void)state;
-    shuf *handle = open_handle(&harness_shared);
+    shuf *handle = client_open_at(&harness_shared);
     static const shuf_dtype dtypes[] = {SHUF_F64, SHUF_F32, SHUF_BF16};
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
         for (uint64_t count = 1; count < 200000; count = count * 3 + 1) {
@@ -248,10 +220,9 @@ static void small_results_have_whole_values(void **state)
                                                       .seed = 100000000 + count,
                                                       .count = count,
                                                       .dtype = dtypes[i]}};
-            const struct request r = {.numbers = &numbers};
-            char *expected = malloc(shape_of(&r).bytes);
-            copy_values(handle, &r, expected, shape_of(&r).bytes, NULL);
-            check_sink(handle, &r, expected);
+            char *expected = malloc(shape_of(&numbers).bytes);
+            copy_values(handle, &numbers, expected, shape_of(&numbers).bytes, NULL);
+            check_sink(handle, &numbers, expected);
             free(expected);
         }
     shuf_close(handle);
@@ -262,12 +233,11 @@ static void fingerprint_comes_with_values(void **state)
 {
     (void)state;
     const shuf_request p = {.permutation = {.n = 7000003, .seed = 8, .fingerprint = true}};
-    const struct request r = {.permutation = &p};
-    shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
-    char *got = malloc(shape_of(&r).bytes);
+    shuf *parts = client_open_at(&narrow), *whole = client_open_at(&harness_shared);
+    char *got = malloc(shape_of(&p).bytes);
     shuf_result result, reference;
-    summarize(whole, &r, &reference);
-    copy_values(parts, &r, got, shape_of(&r).bytes, &result);
+    summarize(whole, &p, &reference);
+    copy_values(parts, &p, got, shape_of(&p).bytes, &result);
     check_result(&result, &reference);
     free(got);
     shuf_close(whole);
@@ -283,19 +253,18 @@ static void slice_of_a_part_has_own_fingerprint(void **state)
     shuf_request slice = {
         .permutation = {
             .n = 7000003, .seed = 9, .view = SHUF_VIEW_SLICE, .stride = 1, .count = 1 << 19}};
-    shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
+    shuf *parts = client_open_at(&narrow), *whole = client_open_at(&harness_shared);
     shuf_result result, reference;
     shuf_request first = slice;
     first.permutation.count = 699050; /* the first part: a sixth of 16 MiB */
-    summarize(parts, &(struct request){.permutation = &first}, &result);
-    summarize(parts, &(struct request){.permutation = &all}, &result);
+    summarize(parts, &first, &result);
+    summarize(parts, &all, &result);
     assert_false(result.shared); /* only the first part is in the cache */
     for (slice.permutation.offset = 0;
          slice.permutation.offset + slice.permutation.count < all.permutation.n;
          slice.permutation.offset += slice.permutation.count) {
-        const struct request r = {.permutation = &slice};
-        summarize(whole, &r, &reference);
-        summarize(parts, &r, &result);
+        summarize(whole, &slice, &reference);
+        summarize(parts, &slice, &result);
         assert_int_equal(result.fingerprint, reference.fingerprint);
     }
     shuf_close(whole);
@@ -306,20 +275,20 @@ static void sink_stops_the_parts(void **state)
 {
     (void)state;
     const shuf_request p = {.permutation = {.n = 7000003, .seed = 7}};
-    const struct request r = {.permutation = &p};
-    shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
-    char *expected = malloc(shape_of(&r).bytes);
-    copy_values(whole, &r, expected, shape_of(&r).bytes, NULL);
+    shuf *parts = client_open_at(&narrow), *whole = client_open_at(&harness_shared);
+    char *expected = malloc(shape_of(&p).bytes);
+    copy_values(whole, &p, expected, shape_of(&p).bytes, NULL);
     struct compared c = {expected, 0, 12 << 20, 0};
-    assert_int_equal(stream_values(parts, &r, &c, NULL), SHUF_CANCELLED);
+    assert_int_equal(shuf_each(parts, &p, compare_chunk, &c, NULL), SHUF_CANCELLED);
     assert_true(c.bytes >= c.end && c.bytes < c.end + (1 << 20));
     char message[80];
     snprintf(message, sizeof message, "stopped by its sink after %" PRIu64 " of 28000012 bytes",
              c.bytes);
     assert_string_equal(shuf_message(parts), message);
     c = (struct compared){expected, 0, UINT64_MAX, 0};
-    expect_ok(parts, stream_values(parts, &r, &c, NULL)); /* the handle still works */
-    assert_int_equal(c.bytes, shape_of(&r).bytes);
+    client_expect_ok(parts,
+                     shuf_each(parts, &p, compare_chunk, &c, NULL)); /* the handle still works */
+    assert_int_equal(c.bytes, shape_of(&p).bytes);
     free(expected);
     shuf_close(whole);
     shuf_close(parts);
@@ -338,11 +307,13 @@ static void cancellation_keeps_its_reason(void **state)
 {
     (void)state;
     const shuf_request p = {.permutation = {.n = 7000003, .seed = 7}};
-    shuf *parts = open_handle(&narrow);
+    shuf *parts = client_open_at(&narrow);
     assert_int_equal(shuf_each(parts, &p, cancel_at_once, parts, NULL), SHUF_CANCELLED);
     assert_string_equal(shuf_message(parts), "handle: another thread cancelled its calls");
     shuf_close(parts);
 }
+
+/* ---- Memory ---- */
 
 static double requests_with(const char *kind, const char *status)
 {
@@ -356,7 +327,7 @@ static double requests_with(const char *kind, const char *status)
 }
 
 /* Expects that the daemon counts the call for the whole result as divided, and no refusal. */
-static void expect_division(shuf *parts, const char *kind, const struct request *r)
+static void expect_division(shuf *parts, const char *kind, const shuf_request *r)
 {
     const double divided = requests_with(kind, "DIVIDED"),
                  refused = requests_with(kind, "NO_MEMORY") + requests_with(kind, "BUSY");
@@ -376,9 +347,9 @@ static void division_is_no_refusal(void **state)
     const shuf_request numbers = {
         .kind = SHUF_NUMBERS,
         .numbers = {.distribution = SHUF_UNIFORM, .count = 7000009, .seed = 7, .dtype = SHUF_U32}};
-    shuf *parts = open_handle(&narrow);
-    expect_division(parts, "permute", &(struct request){.permutation = &p});
-    expect_division(parts, "stream", &(struct request){.numbers = &numbers});
+    shuf *parts = client_open_at(&narrow);
+    expect_division(parts, "permute", &p);
+    expect_division(parts, "stream", &numbers);
     shufd_read(narrow.log, log, sizeof log);
     assert_null(strstr(log, "NO_MEMORY"));
     const double refused = requests_with("permute", "NO_MEMORY");
@@ -395,7 +366,7 @@ static void lease_needs_memory_for_all(void **state)
 {
     (void)state;
     const shuf_request p = {.permutation = {.n = 7000003, .seed = 7}};
-    shuf *parts = open_handle(&narrow);
+    shuf *parts = client_open_at(&narrow);
     shuf_lease *lease = NULL;
     assert_int_equal(shuf_lease_take(parts, &p, NULL, &lease), SHUF_NO_MEMORY);
     assert_non_null(strstr(shuf_message(parts), "the limit is "));
@@ -410,21 +381,20 @@ static void parts_fit_beside_other_results(void **state)
     (void)state;
     const shuf_request held = {.permutation = {.n = 2000000, .seed = 1}},
                        p = {.permutation = {.n = 7000003, .seed = 7}};
-    const struct request r = {.permutation = &p};
     shuf_result result, reference;
-    shuf *other = open_handle(&narrow), *parts = open_handle(&narrow),
-         *whole = open_handle(&harness_shared);
-    char *expected = malloc(shape_of(&r).bytes);
+    shuf *other = client_open_at(&narrow), *parts = client_open_at(&narrow),
+         *whole = client_open_at(&harness_shared);
+    char *expected = malloc(shape_of(&p).bytes);
     shuf_lease *lease = NULL;
     const shuf_lease_options own = {.transports =
                                         strcmp(harness_backend, "cpu") ? SHUF_CUDA_FD : SHUF_MEMFD};
-    expect_ok(other, shuf_lease_take(other, &held, &own, &lease));
-    copy_values(whole, &r, expected, shape_of(&r).bytes, NULL);
+    client_expect_ok(other, shuf_lease_take(other, &held, &own, &lease));
+    copy_values(whole, &p, expected, shape_of(&p).bytes, NULL);
     struct compared c = {expected, 0, UINT64_MAX, 0};
-    expect_ok(parts, stream_values(parts, &r, &c, NULL));
-    assert_int_equal(c.bytes, shape_of(&r).bytes);
-    summarize(whole, &r, &reference);
-    summarize(parts, &r, &result);
+    client_expect_ok(parts, shuf_each(parts, &p, compare_chunk, &c, NULL));
+    assert_int_equal(c.bytes, shape_of(&p).bytes);
+    summarize(whole, &p, &reference);
+    summarize(parts, &p, &result);
     check_result(&result, &reference);
     free(expected);
     shuf_close(other);
@@ -446,20 +416,20 @@ static void parts_wait_for_memory(void **state)
     (void)state;
     const shuf_request held = {.permutation = {.n = 4000000, .seed = 1}},
                        p = {.permutation = {.n = 7000003, .seed = 7, .chunk = 1000, .window = 50}};
-    shuf *other = open_handle(&narrow), *parts = open_handle(&narrow),
-         *whole = open_handle(&harness_shared);
+    shuf *other = client_open_at(&narrow), *parts = client_open_at(&narrow),
+         *whole = client_open_at(&harness_shared);
     shuf_lease *lease = NULL;
     shuf_result result, reference;
     pthread_t thread;
     const shuf_lease_options own = {.transports =
                                         strcmp(harness_backend, "cpu") ? SHUF_CUDA_FD : SHUF_MEMFD};
-    summarize(whole, &(struct request){.permutation = &p}, &reference);
-    expect_ok(other, shuf_lease_take(other, &held, &own, &lease));
+    summarize(whole, &p, &reference);
+    client_expect_ok(other, shuf_lease_take(other, &held, &own, &lease));
     shuf_set_reconnect(parts, 0);
     assert_int_equal(shuf_summarize(parts, &p, &result), SHUF_BUSY);
     shuf_set_reconnect(parts, 60000);
     assert_int_equal(pthread_create(&thread, NULL, close_later, other), 0);
-    summarize(parts, &(struct request){.permutation = &p}, &result);
+    summarize(parts, &p, &result);
     check_result(&result, &reference);
     pthread_join(thread, NULL);
     shuf_close(whole);
@@ -479,14 +449,14 @@ static shuf_status stream_records(shuf *handle, const shuf_records *records, con
 static void check_records(const shuf_records *records)
 {
     const size_t bytes = records->n * records->record;
-    shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
+    shuf *parts = client_open_at(&narrow), *whole = client_open_at(&harness_shared);
     char *in = malloc(bytes), *expected = malloc(bytes), *got = malloc(bytes);
     shuf_result reference, result;
     assert_true(in && expected && got);
     for (size_t i = 0; i < bytes; i++)
         in[i] = (char)(i * 0x9E3779B97F4A7C15u >> 40);
-    expect_ok(whole, shuf_shuffle(whole, records, in, expected, bytes, &reference));
-    expect_ok(parts, shuf_shuffle(parts, records, in, got, bytes, &result));
+    client_expect_ok(whole, shuf_shuffle(whole, records, in, expected, bytes, &reference));
+    client_expect_ok(parts, shuf_shuffle(parts, records, in, got, bytes, &result));
     assert_memory_equal(got, expected, bytes);
     check_shape(&result.shape, &reference.shape);
     assert_string_equal(result.algorithm, reference.algorithm);
@@ -499,7 +469,7 @@ static void check_records(const shuf_records *records)
         assert_int_equal(shuf_shuffle_each(parts, records, NULL, bytes, NULL, NULL, NULL),
                          SHUF_INVALID);
         assert_string_equal(shuf_message(parts), "in NULL: expected the records");
-        expect_ok(parts, stream_records(parts, records, in, &c, &result));
+        client_expect_ok(parts, stream_records(parts, records, in, &c, &result));
         assert_int_equal(c.bytes, bytes);
         check_shape(&result.shape, &reference.shape);
         c = (struct compared){expected, 0, bytes / 2, 0};
@@ -530,7 +500,7 @@ static void shuffled_records_match(void **state)
 static void wrong_records_are_refused(void **state)
 {
     (void)state;
-    shuf *handle = open_handle(&narrow);
+    shuf *handle = client_open_at(&narrow);
     const shuf_records r = {.n = 10, .record = 2};
     char in[20] = "";
     struct compared c = {in, 0, UINT64_MAX, 0};
@@ -550,8 +520,8 @@ static void idle_limit_is_below_the_budget(void **state)
 {
     (void)state;
     shuf_daemon daemon;
-    shuf *handle = open_handle(&narrow);
-    expect_ok(handle, shuf_daemon_status(handle, &daemon));
+    shuf *handle = client_open_at(&narrow);
+    client_expect_ok(handle, shuf_daemon_status(handle, &daemon));
     assert_int_equal(daemon.host_limit, 16 << 20);
     assert_int_equal(daemon.host_idle_limit, 16 << 20);
     shuf_close(handle);
@@ -564,17 +534,17 @@ static void prefetch_waits_for_release(void **state)
     (void)state;
     const shuf_request held = {.permutation = {.n = 3 << 20, .seed = 71}},
                        next = {.permutation = {.n = 3 << 20, .seed = 72}};
-    shuf *handle = open_handle(&narrow);
+    shuf *handle = client_open_at(&narrow);
     shuf_lease *lease = NULL, *other = NULL;
-    expect_ok(handle, shuf_lease_take(handle, &held, NULL, &lease));
-    expect_ok(handle, shuf_prefetch(handle, &next, NULL));
+    client_expect_ok(handle, shuf_lease_take(handle, &held, NULL, &lease));
+    client_expect_ok(handle, shuf_prefetch(handle, &next, NULL));
     assert_int_equal(shuf_lease_take(handle, &next, NULL, &other), SHUF_BUSY);
     assert_non_null(strstr(shuf_message(handle), "12 MiB of 16 MiB are held by this user's own "
                                                  "leases and requests (host_memory): release a "
                                                  "lease"));
     assert_null(strstr(shuf_message(handle), "try again"));
-    expect_ok(handle, shuf_lease_release(handle, &lease));
-    expect_ok(handle, shuf_lease_take(handle, &next, NULL, &other));
+    client_expect_ok(handle, shuf_lease_release(handle, &lease));
+    client_expect_ok(handle, shuf_lease_take(handle, &next, NULL, &other));
     shuf_close(handle);
 }
 
@@ -601,7 +571,7 @@ static void note_event(void *context, shuf_event event, uint64_t done, uint64_t 
 static uint64_t count_shared(shuf *handle)
 {
     shuf_daemon daemon;
-    expect_ok(handle, shuf_daemon_status(handle, &daemon));
+    client_expect_ok(handle, shuf_daemon_status(handle, &daemon));
     return daemon.hits + daemon.joined;
 }
 
@@ -612,15 +582,15 @@ static void parts_are_observed(void **state)
     struct events e = {.parts = 0};
     const size_t bytes = p.permutation.n * sizeof(uint32_t);
     void *values = malloc(bytes);
-    shuf *handle = open_handle(&narrow);
+    shuf *handle = client_open_at(&narrow);
     assert_non_null(values);
     shuf_set_observer(handle, note_event, &e);
     const uint64_t before = count_shared(handle);
-    expect_ok(handle, shuf_copy(handle, &p, values, bytes, NULL));
+    client_expect_ok(handle, shuf_copy(handle, &p, values, bytes, NULL));
     assert_true(e.parts > 2 && e.others == 0 && e.done == bytes);
     assert_true(count_shared(handle) - before >= e.parts); /* each part was prefetched */
     shuf_set_observer(handle, NULL, NULL);
-    expect_ok(handle, shuf_copy(handle, &p, values, bytes, NULL));
+    client_expect_ok(handle, shuf_copy(handle, &p, values, bytes, NULL));
     assert_int_equal(e.done, bytes);
     shuf_close(handle);
     free(values);
@@ -653,7 +623,7 @@ static void one_timeout_ends_all_parts(void **state)
     const shuf_request p = {.permutation = {.n = 7000003, .seed = 70}};
     const size_t bytes = p.permutation.n * sizeof(uint32_t);
     void *values = malloc(bytes);
-    shuf *handle = open_handle(&narrow);
+    shuf *handle = client_open_at(&narrow);
     struct hang_state hanging = {.parts = 0};
     shuf_set_observer(handle, hang_after_two_parts, &hanging);
     shuf_set_timeout(handle, TIMEOUT_MS);
@@ -684,13 +654,12 @@ static void parts_continue_after_killed_daemon(void **state)
 {
     (void)state;
     const shuf_request p = {.permutation = {.n = 7000003, .seed = 7}};
-    const struct request r = {.permutation = &p};
-    shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
-    char *expected = malloc(shape_of(&r).bytes);
-    copy_values(whole, &r, expected, shape_of(&r).bytes, NULL);
+    shuf *parts = client_open_at(&narrow), *whole = client_open_at(&harness_shared);
+    char *expected = malloc(shape_of(&p).bytes);
+    copy_values(whole, &p, expected, shape_of(&p).bytes, NULL);
     struct compared c = {expected, 0, UINT64_MAX, sizeof(uint32_t)};
-    expect_ok(parts, shuf_each(parts, &p, kill_once, &c, NULL));
-    assert_int_equal(c.bytes, shape_of(&r).bytes);
+    client_expect_ok(parts, shuf_each(parts, &p, kill_once, &c, NULL));
+    assert_int_equal(c.bytes, shape_of(&p).bytes);
     free(expected);
     shuf_close(whole);
     shuf_close(parts);
@@ -732,18 +701,18 @@ static void parts_continue_at_smaller_daemons(void **state)
 {
     (void)state;
     const shuf_request p = {.permutation = {.n = 7000003, .seed = 7}};
-    const struct request r = {.permutation = &p};
     replace_daemon("host_memory = 64Mi\ndevice_memory = 64Mi\n"); /* memory for the whole result */
-    shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
-    char *expected = malloc(shape_of(&r).bytes);
+    shuf *parts = client_open_at(&narrow), *whole = client_open_at(&harness_shared);
+    char *expected = malloc(shape_of(&p).bytes);
     shuf_result result, reference;
-    copy_values(whole, &r, expected, shape_of(&r).bytes, NULL);
-    summarize(whole, &r, &reference);
+    copy_values(whole, &p, expected, shape_of(&p).bytes, NULL);
+    summarize(whole, &p, &reference);
     struct compared c = {expected, 0, UINT64_MAX, 0};
     shuf_request with_summary = p;
     with_summary.permutation.fingerprint = true;
-    expect_ok(parts, shuf_each(parts, &with_summary, replace_by_smaller_daemon, &c, &result));
-    assert_int_equal(c.bytes, shape_of(&r).bytes);
+    client_expect_ok(parts,
+                     shuf_each(parts, &with_summary, replace_by_smaller_daemon, &c, &result));
+    assert_int_equal(c.bytes, shape_of(&p).bytes);
     check_result(&result, &reference);
     replace_daemon(small);
     free(expected);
@@ -768,10 +737,10 @@ static void summary_of_a_result_that_is_not_kept(void **state)
     unsigned parts = 0;
     replace_daemon("host_memory = 512Mi\nhost_cache = 16Mi\n"
                    "device_memory = 512Mi\ndevice_cache = 16Mi\n");
-    shuf *handle = open_handle(&narrow), *whole = open_handle(&harness_shared);
-    expect_ok(whole, shuf_summarize(whole, &p, &reference));
+    shuf *handle = client_open_at(&narrow), *whole = client_open_at(&harness_shared);
+    client_expect_ok(whole, shuf_summarize(whole, &p, &reference));
     shuf_set_observer(handle, count_parts, &parts);
-    expect_ok(handle, shuf_summarize(handle, &p, &result));
+    client_expect_ok(handle, shuf_summarize(handle, &p, &result));
     if (strcmp(harness_backend, "cpu") == 0)
         assert_true(parts > 1);
     check_result(&result, &reference);

@@ -5,6 +5,7 @@
  * Some daemons are killed.
  */
 #include "shuf.h"
+#include "support/client.h"
 #include "support/cmocka_all.h"
 #include "support/expected.h"
 #include "support/harness.h"
@@ -20,28 +21,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static shuf *open_handle(void)
-{
-    shuf *handle;
-    if (shuf_connect(&handle, harness_shared.socket) != SHUF_OK)
-        fail_msg("%s", shuf_message(handle));
-    return handle;
-}
-
-static void expect_status(shuf *handle, shuf_status got, shuf_status expected, const char *words)
-{
-    if (got != expected || !strstr(shuf_message(handle), words))
-        fail_msg("status %s: %s", shuf_status_name(got), shuf_message(handle));
-}
-
-static void expect_ok(shuf *handle, shuf_status got)
-{
-    expect_status(handle, got, SHUF_OK, "");
-}
-
 static bool has_gpu(void)
 {
-    return strncmp(harness_backend, "cuda", 4) == 0;
+    return harness_is_cuda();
 }
 
 /* ---- checks ------------------------------------------------------------------- */
@@ -94,14 +76,14 @@ static void inverse_restores_records(void **state)
     (void)state;
     shuf_daemon status;
     random_start("inverse_restores_records");
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     for (int i = 0; i < 60; i++) {
         shuf_result result;
         shuf_records records = random_records();
         const uint64_t bytes = records.n * records.record;
         uint8_t *in = random_bytes(bytes), *out = random_bytes(bytes),
                 *result_transport = random_bytes(bytes);
-        expect_ok(handle, shuf_shuffle(handle, &records, in, out, bytes, &result));
+        client_expect_ok(handle, shuf_shuffle(handle, &records, in, out, bytes, &result));
         check_shuffle(&records, in, out);
         assert_string_equal(result.algorithm, records.algorithm);
         assert_int_equal(result.shape.count, records.n);
@@ -109,13 +91,14 @@ static void inverse_restores_records(void **state)
         assert_int_equal(result.shape.bytes, bytes);
         assert_int_equal(result.n_first + result.n_last, 0);
         records.inverse = !records.inverse;
-        expect_ok(handle, shuf_shuffle(handle, &records, out, result_transport, bytes, NULL));
+        client_expect_ok(handle,
+                         shuf_shuffle(handle, &records, out, result_transport, bytes, NULL));
         assert_memory_equal(in, result_transport, bytes);
         free(in);
         free(out);
         free(result_transport);
     }
-    expect_ok(handle, shuf_daemon_status(handle, &status));
+    client_expect_ok(handle, shuf_daemon_status(handle, &status));
     assert_int_equal(status.leases, 0); /* no lease of a shuffle is left */
     shuf_close(handle);
 }
@@ -130,7 +113,7 @@ static void large_records_are_shuffled(void **state)
         {.n = 5, .record = (1 << 20) + 1, .seed = 7, .algorithm = "philox24"},
         {.n = 1, .record = 100000000, .seed = 7},
     };
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     random_start("large_records_are_shuffled");
     for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
         shuf_records records = cases[i / 2];
@@ -138,15 +121,15 @@ static void large_records_are_shuffled(void **state)
         uint8_t *in = random_bytes(bytes), *out = malloc(bytes);
         shuf_lease *buffer = NULL, *lease = NULL;
         records.inverse = i % 2;
-        expect_ok(handle, shuf_shuffle(handle, &records, in, out, bytes, NULL));
+        client_expect_ok(handle, shuf_shuffle(handle, &records, in, out, bytes, NULL));
         check_shuffle(&records, in, out);
-        expect_ok(handle, take_buffer(handle, bytes, NULL, &buffer));
-        expect_ok(handle, shuf_lease_write(handle, buffer, 0, bytes, in));
-        expect_ok(handle, take_shuffle(handle, &records, buffer, NULL, &lease));
+        client_expect_ok(handle, take_buffer(handle, bytes, NULL, &buffer));
+        client_expect_ok(handle, shuf_lease_write(handle, buffer, 0, bytes, in));
+        client_expect_ok(handle, take_shuffle(handle, &records, buffer, NULL, &lease));
         assert_int_equal(lease->result.shape.width, records.record);
-        expect_ok(handle, shuf_lease_release(handle, &buffer));
+        client_expect_ok(handle, shuf_lease_release(handle, &buffer));
         check_shuffle(&records, in, lease->data);
-        expect_ok(handle, shuf_lease_release(handle, &lease));
+        client_expect_ok(handle, shuf_lease_release(handle, &lease));
         free(in);
         free(out);
     }
@@ -162,7 +145,7 @@ static void records_travel_by_socket_without_descriptors(void **state)
     const shuf_records records = {.n = 5000, .record = 57, .seed = 7};
     const uint64_t bytes = records.n * records.record;
     uint8_t *in = random_bytes(bytes), *out = random_bytes(bytes);
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
     none = old;
     const int next = dup(STDERR_FILENO); /* the next descriptor, which the limit forbids */
@@ -171,7 +154,7 @@ static void records_travel_by_socket_without_descriptors(void **state)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
     shuf_status status = shuf_shuffle(handle, &records, in, out, bytes, NULL);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
-    expect_ok(handle, status);
+    client_expect_ok(handle, status);
     check_shuffle(&(shuf_records){.algorithm = "primefold", .n = 5000, .record = 57, .seed = 7}, in,
                   out);
     free(in);
@@ -183,7 +166,7 @@ static void wrong_records_are_refused(void **state)
 {
     (void)state;
     uint8_t in[80] = {0}, out[80];
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     static const struct {
         shuf_records records;
         size_t bytes;
@@ -199,19 +182,19 @@ static void wrong_records_are_refused(void **state)
         {{.algorithm = "sattolo", .n = 10, .record = 8}, 80, "algorithm \"sattolo\": expected"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        expect_status(handle,
+        client_expect(handle,
                       shuf_shuffle(handle, &cases[i].records, in, out, cases[i].bytes, NULL),
                       SHUF_INVALID, cases[i].words);
     const shuf_records records = {.n = 10, .record = 4};
-    expect_status(handle, shuf_shuffle(handle, &records, in, in + 39, 40, NULL), SHUF_INVALID,
+    client_expect(handle, shuf_shuffle(handle, &records, in, in + 39, 40, NULL), SHUF_INVALID,
                   "in and out overlap: expected 40 bytes each");
-    expect_status(handle, shuf_shuffle(handle, &records, in + 39, in, 40, NULL), SHUF_INVALID,
+    client_expect(handle, shuf_shuffle(handle, &records, in + 39, in, 40, NULL), SHUF_INVALID,
                   "in and out overlap: expected 40 bytes each");
-    expect_ok(handle, shuf_shuffle(handle, &records, in, in + 40, 40, NULL));
-    expect_ok(handle, shuf_shuffle(handle, &records, in + 40, in, 40, NULL));
-    expect_status(handle, shuf_shuffle(handle, &records, NULL, out, 40, NULL), SHUF_INVALID,
+    client_expect_ok(handle, shuf_shuffle(handle, &records, in, in + 40, 40, NULL));
+    client_expect_ok(handle, shuf_shuffle(handle, &records, in + 40, in, 40, NULL));
+    client_expect(handle, shuf_shuffle(handle, &records, NULL, out, 40, NULL), SHUF_INVALID,
                   "in NULL");
-    expect_status(handle, shuf_shuffle(handle, &records, in, NULL, 40, NULL), SHUF_INVALID,
+    client_expect(handle, shuf_shuffle(handle, &records, in, NULL, 40, NULL), SHUF_INVALID,
                   "out NULL");
     shuf_close(handle);
 }
@@ -221,7 +204,7 @@ static void wrong_records_are_refused(void **state)
 static uint8_t *read_all(shuf *handle, const shuf_lease *lease)
 {
     uint8_t *bytes = malloc(lease->result.shape.bytes);
-    expect_ok(handle, shuf_lease_read(handle, lease, 0, lease->result.shape.bytes, bytes));
+    client_expect_ok(handle, shuf_lease_read(handle, lease, 0, lease->result.shape.bytes, bytes));
     return bytes;
 }
 
@@ -240,10 +223,10 @@ static void check_buffer(shuf_transport input_transport, shuf_transport result_t
     enum { N = 3001, RECORD = 41, BYTES = N * RECORD };
     const shuf_lease_options to = {.transports = input_transport},
                              from = {.transports = result_transport};
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     shuf_lease *buffer = NULL, *shuffled = NULL;
     uint8_t *in = random_bytes(BYTES);
-    expect_ok(handle, take_buffer(handle, BYTES, &to, &buffer));
+    client_expect_ok(handle, take_buffer(handle, BYTES, &to, &buffer));
     assert_int_equal(buffer->transport, input_transport);
     assert_int_equal(buffer->result.shape.bytes, BYTES);
     assert_ptr_equal(buffer->buffer, buffer->data);
@@ -254,8 +237,8 @@ static void check_buffer(shuf_transport input_transport, shuf_transport result_t
         free(before);
     }
     for (uint64_t i = 0; i < BYTES; i += 50000)
-        expect_ok(handle, shuf_lease_write(handle, buffer, i, BYTES - i < 50000 ? BYTES - i : 50000,
-                                           in + i));
+        client_expect_ok(handle, shuf_lease_write(handle, buffer, i,
+                                                  BYTES - i < 50000 ? BYTES - i : 50000, in + i));
     for (int i = 0; i < 2; i++) {
         const shuf_records records = {.algorithm = "philox24",
                                       .n = N,
@@ -263,7 +246,7 @@ static void check_buffer(shuf_transport input_transport, shuf_transport result_t
                                       .seed = 7,
                                       .epoch = (uint64_t)i,
                                       .inverse = i};
-        expect_ok(handle, take_shuffle(handle, &records, buffer, &from, &shuffled));
+        client_expect_ok(handle, take_shuffle(handle, &records, buffer, &from, &shuffled));
         assert_int_equal(shuffled->transport, result_transport);
         assert_null(shuffled->buffer);
         assert_false(shuffled->shared);
@@ -271,8 +254,8 @@ static void check_buffer(shuf_transport input_transport, shuf_transport result_t
         check_shuffle(&records, in, out);
         free(out);
     }
-    expect_ok(handle, shuf_lease_release(handle, &shuffled));
-    expect_ok(handle, shuf_lease_release(handle, &buffer));
+    client_expect_ok(handle, shuf_lease_release(handle, &shuffled));
+    client_expect_ok(handle, shuf_lease_release(handle, &buffer));
     free(in);
     shuf_close(handle);
 }
@@ -307,16 +290,16 @@ static void shuffle_uses_current_bytes(void **state)
 {
     (void)state;
     enum { N = 1000 };
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     shuf_lease *buffer = NULL, *shuffled = NULL;
     const shuf_records records = {.algorithm = "lcg", .n = N, .record = 4, .seed = 3};
     uint64_t blocks[4];
-    expect_ok(handle, take_buffer(handle, N * 4, NULL, &buffer));
+    client_expect_ok(handle, take_buffer(handle, N * 4, NULL, &buffer));
     uint32_t *values = buffer->buffer;
     for (uint32_t round = 0; round < 4; round++) {
         for (uint32_t i = 0; i < N; i++)
             values[i] = round * N + i;
-        expect_ok(handle, take_shuffle(handle, &records, buffer, NULL, &shuffled));
+        client_expect_ok(handle, take_shuffle(handle, &records, buffer, NULL, &shuffled));
         check_shuffle(&records, (const uint8_t *)values, shuffled->data);
         blocks[round] = shuffled->block;
         assert_int_not_equal(blocks[round], buffer->block);
@@ -333,28 +316,28 @@ static void results_are_shuffled(void **state)
     enum { N = 4096 };
     const shuf_request permutation = {.permutation = {.n = N, .seed = 9}};
     const shuf_records records = {.algorithm = "primefold", .n = N / 2, .record = 8, .seed = 1};
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     shuf_lease *input = NULL, *once = NULL, *twice = NULL, *copy = NULL;
-    expect_ok(handle, shuf_lease_take(handle, &permutation, NULL, &input));
-    expect_ok(handle, take_shuffle(handle, &records, input, NULL, &once));
+    client_expect_ok(handle, shuf_lease_take(handle, &permutation, NULL, &input));
+    client_expect_ok(handle, take_shuffle(handle, &records, input, NULL, &once));
     check_shuffle(&records, input->data, once->data);
-    expect_ok(handle, take_shuffle(handle, &records, once, NULL, &twice));
+    client_expect_ok(handle, take_shuffle(handle, &records, once, NULL, &twice));
     check_shuffle(&records, once->data, twice->data);
-    expect_ok(handle, shuf_lease_release(handle, &input));
+    client_expect_ok(handle, shuf_lease_release(handle, &input));
     check_shuffle(&records, once->data, twice->data);
     const shuf_records longer = {.n = N / 2 + 1, .record = 8};
-    expect_status(handle, take_shuffle(handle, &longer, once, NULL, &copy), SHUF_INVALID,
+    client_expect(handle, take_shuffle(handle, &longer, once, NULL, &copy), SHUF_INVALID,
                   "n 2049, record 8: 16392 bytes, expected at most the 16384 of lease");
-    expect_status(handle, take_shuffle(handle, &records, once, NULL, &once), SHUF_INVALID,
+    client_expect(handle, take_shuffle(handle, &records, once, NULL, &once), SHUF_INVALID,
                   "the input, expected another");
-    expect_status(handle, take_shuffle(handle, &records, NULL, NULL, &copy), SHUF_INVALID,
+    client_expect(handle, take_shuffle(handle, &records, NULL, NULL, &copy), SHUF_INVALID,
                   "input NULL: expected");
-    expect_status(handle, shuf_lease_write(handle, once, 0, 1, ""), SHUF_INVALID,
+    client_expect(handle, shuf_lease_write(handle, once, 0, 1, ""), SHUF_INVALID,
                   "a result, expected a buffer");
     const shuf_lease_options sent = {.transports = SHUF_INLINE};
-    expect_ok(handle, shuf_lease_take(handle, &permutation, &sent, &copy));
+    client_expect_ok(handle, shuf_lease_take(handle, &permutation, &sent, &copy));
     shuf_lease *none = NULL;
-    expect_status(handle, take_shuffle(handle, &records, copy, NULL, &none), SHUF_INVALID,
+    client_expect(handle, take_shuffle(handle, &records, copy, NULL, &none), SHUF_INVALID,
                   "input by inline: a copy in this process");
     assert_null(none);
     shuf_close(handle);
@@ -363,28 +346,28 @@ static void results_are_shuffled(void **state)
 static void wrong_buffers_are_refused(void **state)
 {
     (void)state;
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     shuf_lease *lease = NULL;
     const shuf_lease_options sent = {.transports = SHUF_INLINE};
     char byte;
-    expect_status(handle, take_buffer(handle, 0, NULL, &lease), SHUF_INVALID, "bytes 0: expected");
-    expect_status(handle, take_buffer(handle, UINT64_MAX, NULL, &lease), SHUF_NO_MEMORY,
+    client_expect(handle, take_buffer(handle, 0, NULL, &lease), SHUF_INVALID, "bytes 0: expected");
+    client_expect(handle, take_buffer(handle, UINT64_MAX, NULL, &lease), SHUF_NO_MEMORY,
                   "expected less than 2^63");
-    expect_status(handle, take_buffer(handle, UINT64_C(1) << 55, NULL, &lease), SHUF_NO_MEMORY,
+    client_expect(handle, take_buffer(handle, UINT64_C(1) << 55, NULL, &lease), SHUF_NO_MEMORY,
                   "the limit is");
-    expect_ok(handle, take_buffer(handle, 10, &sent, &lease));
-    expect_status(handle, shuf_lease_read(handle, lease, 0, 1, &byte), SHUF_INVALID,
+    client_expect_ok(handle, take_buffer(handle, 10, &sent, &lease));
+    client_expect(handle, shuf_lease_read(handle, lease, 0, 1, &byte), SHUF_INVALID,
                   "a buffer by inline, expected one that is mapped here");
-    expect_status(handle, shuf_lease_write(handle, lease, 10, 1, ""), SHUF_INVALID,
+    client_expect(handle, shuf_lease_write(handle, lease, 10, 1, ""), SHUF_INVALID,
                   "offset 10, 1 byte: expected to end within the 10 bytes");
-    expect_status(handle, shuf_lease_write(handle, lease, UINT64_MAX, 2, ""), SHUF_INVALID,
+    client_expect(handle, shuf_lease_write(handle, lease, UINT64_MAX, 2, ""), SHUF_INVALID,
                   "offset 1844");
-    expect_ok(handle, shuf_lease_write(handle, lease, 9, 1, ""));
-    expect_ok(handle, shuf_lease_write(handle, lease, 10, 0, ""));
-    expect_ok(handle, take_buffer(handle, 10, NULL, &lease)); /* mapped in this process */
-    expect_status(handle, shuf_lease_write(handle, lease, 10, 1, ""), SHUF_INVALID,
+    client_expect_ok(handle, shuf_lease_write(handle, lease, 9, 1, ""));
+    client_expect_ok(handle, shuf_lease_write(handle, lease, 10, 0, ""));
+    client_expect_ok(handle, take_buffer(handle, 10, NULL, &lease)); /* mapped in this process */
+    client_expect(handle, shuf_lease_write(handle, lease, 10, 1, ""), SHUF_INVALID,
                   "offset 10, 1 byte: expected to end within the 10 bytes");
-    expect_ok(handle, shuf_lease_write(handle, lease, 9, 1, ""));
+    client_expect_ok(handle, shuf_lease_write(handle, lease, 9, 1, ""));
     assert_string_equal(shuf_message(handle), "");
     shuf_close(handle);
 }
@@ -409,13 +392,13 @@ static void buffers_are_listed(void **state)
     (void)state;
     struct entry_list seen = {.count = 0};
     shuf_daemon status;
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     shuf_lease *buffer = NULL, *shuffled = NULL;
     const shuf_records records = {
         .algorithm = "lcg", .n = 50, .record = 20, .seed = 3, .epoch = 4, .inverse = true};
-    expect_ok(handle, take_buffer(handle, 1001, NULL, &buffer));
-    expect_ok(handle, take_shuffle(handle, &records, buffer, NULL, &shuffled));
-    expect_ok(handle, shuf_leases(handle, add_entry, &seen));
+    client_expect_ok(handle, take_buffer(handle, 1001, NULL, &buffer));
+    client_expect_ok(handle, take_shuffle(handle, &records, buffer, NULL, &shuffled));
+    client_expect_ok(handle, shuf_leases(handle, add_entry, &seen));
     assert_int_equal(seen.count, 2);
     const shuf_lease_entry *b = &seen.entries[0], *s = &seen.entries[1];
     assert_true(b->request.kind == SHUF_BUFFER && b->request.bytes == 1001);
@@ -424,14 +407,15 @@ static void buffers_are_listed(void **state)
     const shuf_records *r = &s->request.records;
     assert_true(s->request.kind == SHUF_RECORDS && !r->input);
     assert_true(r->n == 50 && r->record == 20 && r->inverse && r->epoch == 4);
-    expect_ok(handle, shuf_daemon_status(handle, &status));
+    client_expect_ok(handle, shuf_daemon_status(handle, &status));
     assert_int_equal(status.buffers, 1);
     assert_int_equal(status.leases, 2);
-    expect_ok(handle, take_buffer(handle, 1001, NULL, &buffer)); /* replaces the old buffer */
-    expect_ok(handle, shuf_daemon_status(handle, &status));
+    client_expect_ok(handle,
+                     take_buffer(handle, 1001, NULL, &buffer)); /* replaces the old buffer */
+    client_expect_ok(handle, shuf_daemon_status(handle, &status));
     assert_int_equal(status.leases, 2);
-    expect_ok(handle, shuf_lease_release(handle, &buffer));
-    expect_ok(handle, shuf_daemon_status(handle, &status));
+    client_expect_ok(handle, shuf_lease_release(handle, &buffer));
+    client_expect_ok(handle, shuf_daemon_status(handle, &status));
     assert_int_equal(status.buffers, 0);
     shuf_close(handle);
 }
@@ -446,31 +430,31 @@ static void kill_daemon(void)
 static void buffer_is_lost_with_its_daemon(void **state)
 {
     (void)state;
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     shuf_lease *buffer = NULL, *shuffled = NULL, *sent = NULL;
     const shuf_records records = {.algorithm = "lcg", .n = 100, .record = 10};
     const shuf_lease_options by_bytes = {.transports = SHUF_INLINE};
-    expect_ok(handle, take_buffer(handle, 1000, NULL, &buffer));
-    expect_ok(handle, take_buffer(handle, 1000, &by_bytes, &sent));
+    client_expect_ok(handle, take_buffer(handle, 1000, NULL, &buffer));
+    client_expect_ok(handle, take_buffer(handle, 1000, &by_bytes, &sent));
     memset(buffer->buffer, 7, 1000);
     kill_daemon();
     assert_true(harness_restart(&harness_shared));
-    expect_status(handle, take_shuffle(handle, &records, buffer, NULL, &shuffled), SHUF_NO_DAEMON,
+    client_expect(handle, take_shuffle(handle, &records, buffer, NULL, &shuffled), SHUF_NO_DAEMON,
                   "the daemon that held the buffer is gone");
     assert_null(shuffled);
-    expect_status(handle, shuf_lease_write(handle, sent, 0, 1, ""), SHUF_NO_DAEMON, "is gone");
+    client_expect(handle, shuf_lease_write(handle, sent, 0, 1, ""), SHUF_NO_DAEMON, "is gone");
     const char *bytes = buffer->data;
     assert_true(bytes[0] == 7 && bytes[999] == 7); /* the mapping stays valid */
     shuf_request permutation = {.permutation = {.n = 10}};
     uint32_t values[10];
-    expect_ok(handle,
-              /* the next daemon serves this call */
-              shuf_copy(handle, &permutation, values, sizeof values, NULL));
-    expect_status(handle, take_shuffle(handle, &records, buffer, NULL, &shuffled), SHUF_NO_DAEMON,
+    client_expect_ok(handle,
+                     /* the next daemon serves this call */
+                     shuf_copy(handle, &permutation, values, sizeof values, NULL));
+    client_expect(handle, take_shuffle(handle, &records, buffer, NULL, &shuffled), SHUF_NO_DAEMON,
                   "the daemon that held the buffer is gone");
-    expect_ok(handle, shuf_lease_release(handle, &buffer));
-    expect_ok(handle, take_buffer(handle, 1000, NULL, &sent));
-    expect_ok(handle, take_shuffle(handle, &records, sent, NULL, &shuffled));
+    client_expect_ok(handle, shuf_lease_release(handle, &buffer));
+    client_expect_ok(handle, take_buffer(handle, 1000, NULL, &sent));
+    client_expect_ok(handle, take_shuffle(handle, &records, sent, NULL, &shuffled));
     shuf_close(handle);
 }
 
@@ -479,24 +463,24 @@ static void buffer_is_lost_with_its_daemon(void **state)
 static void cause_of_a_lost_buffer_stays_known(void **state)
 {
     (void)state;
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     shuf_lease *buffer = NULL, *lease = NULL, *shuffled = NULL;
     const shuf_records records = {.n = 250, .record = 4};
     const shuf_request permutation = {.permutation = {.n = 250}};
-    expect_ok(handle, take_buffer(handle, 1000, NULL, &buffer));
-    expect_ok(handle, shuf_lease_take(handle, &permutation, NULL, &lease));
+    client_expect_ok(handle, take_buffer(handle, 1000, NULL, &buffer));
+    client_expect_ok(handle, shuf_lease_take(handle, &permutation, NULL, &lease));
     shuf_set_reconnect(handle, 100);
     kill_daemon();
     for (int i = 0; i < 2; i++)
-        expect_status(handle, shuf_summarize(handle, &permutation, &(shuf_result){0}),
+        client_expect(handle, shuf_summarize(handle, &permutation, &(shuf_result){0}),
                       SHUF_NO_DAEMON, i ? "no daemon answers" : "the daemon was lost");
-    expect_status(handle, take_shuffle(handle, &records, buffer, NULL, &shuffled), SHUF_NO_DAEMON,
+    client_expect(handle, take_shuffle(handle, &records, buffer, NULL, &shuffled), SHUF_NO_DAEMON,
                   "the daemon that held the buffer is gone");
-    expect_status(handle, shuf_lease_write(handle, buffer, 0, 1, ""), SHUF_OK, "");
+    client_expect(handle, shuf_lease_write(handle, buffer, 0, 1, ""), SHUF_OK, "");
     assert_true(harness_restart(&harness_shared));
-    expect_status(handle, take_shuffle(handle, &records, buffer, NULL, &shuffled), SHUF_NO_DAEMON,
+    client_expect(handle, take_shuffle(handle, &records, buffer, NULL, &shuffled), SHUF_NO_DAEMON,
                   "and the buffer ended; expected a new buffer");
-    expect_status(handle, take_shuffle(handle, &records, lease, NULL, &shuffled), SHUF_NO_DAEMON,
+    client_expect(handle, take_shuffle(handle, &records, lease, NULL, &shuffled), SHUF_NO_DAEMON,
                   "the daemon that held the lease is gone, or it closed the "
                   "connection, and the lease ended; expected a new lease");
     shuf_close(handle);
@@ -509,14 +493,14 @@ static void loss_without_reconnecting_is_an_error(void **state)
     (void)state;
     const shuf_records records = {.n = 10, .record = 4};
     uint8_t in[40] = {0}, out[40];
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     shuf_set_reconnect(handle, 0);
-    expect_ok(handle, shuf_shuffle(handle, &records, in, out, 40, NULL));
+    client_expect_ok(handle, shuf_shuffle(handle, &records, in, out, 40, NULL));
     kill_daemon();
     assert_true(harness_restart(&harness_shared));
-    expect_status(handle, shuf_shuffle(handle, &records, in, out, 40, NULL), SHUF_NO_DAEMON, "");
+    client_expect(handle, shuf_shuffle(handle, &records, in, out, 40, NULL), SHUF_NO_DAEMON, "");
     /* The next call connects again. */
-    expect_ok(handle, shuf_shuffle(handle, &records, in, out, 40, NULL));
+    client_expect_ok(handle, shuf_shuffle(handle, &records, in, out, 40, NULL));
     shuf_close(handle);
 }
 
@@ -529,7 +513,7 @@ static void shuffle_is_repeated_after_loss(void **state)
     const shuf_records records = {.algorithm = "primefold", .n = 100000, .record = 100, .seed = 5};
     const uint64_t bytes = records.n * records.record;
     uint8_t *in = random_bytes(bytes), *out = malloc(bytes);
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     for (int i = 0; i < 5; i++) {
         const pid_t victim = harness_shared.pid, killer = fork();
         assert_true(killer >= 0);
@@ -541,7 +525,7 @@ static void shuffle_is_repeated_after_loss(void **state)
         shuf_set_reconnect(handle, 0);
         shuf_status status = shuf_shuffle(handle, &records, in, out, bytes, NULL);
         if (status != SHUF_OK)
-            expect_status(handle, status, SHUF_NO_DAEMON, "");
+            client_expect(handle, status, SHUF_NO_DAEMON, "");
         else
             check_shuffle(&records, in, out);
         waitpid(killer, NULL, 0);
@@ -549,7 +533,7 @@ static void shuffle_is_repeated_after_loss(void **state)
         assert_true(harness_restart(&harness_shared));
         shuf_set_reconnect(handle, 10000);
         memset(out, 0, bytes);
-        expect_ok(handle, shuf_shuffle(handle, &records, in, out, bytes, NULL));
+        client_expect_ok(handle, shuf_shuffle(handle, &records, in, out, bytes, NULL));
         check_shuffle(&records, in, out);
     }
     free(in);

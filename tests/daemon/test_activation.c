@@ -3,11 +3,10 @@
  * A daemon that a service manager has started for a socket. The daemon serves that socket and does
  * not touch its file. While no daemon runs, connections wait in the backlog.
  */
+#include "support/bystander.h"
 #include "support/child.h"
 #include "support/cmocka_all.h"
 #include "support/command.h"
-#include "support/lingering.h"
-#include "support/shufd.h"
 #include "support/wire.h"
 
 #include <errno.h>

@@ -7,7 +7,6 @@
 #include "support/child.h"
 #include "support/cmocka_all.h"
 #include "support/command.h"
-#include "support/shufd.h"
 #include "support/wire.h"
 
 #include <errno.h>
@@ -20,6 +19,8 @@
 #include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
+
+/* ---- The file ---- */
 
 static void test_config_errors(void **state)
 {
@@ -164,6 +165,31 @@ static void test_printed_config_is_in_force(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* A read from a pipe could wait forever, and a read from a device could never end. */
+static void test_config_must_be_a_file(void **state)
+{
+    (void)state;
+    struct harness h;
+    char pipe[HARNESS_PATH + 8], large[HARNESS_PATH + 8];
+    const char *of_pipe[] = {"--config", pipe, "--print-config", NULL};
+    const char *of_device[] = {"--config", "/dev/zero", "--print-config", NULL};
+    const char *of_directory[] = {"--config", "/", "--print-config", NULL};
+    const char *of_large[] = {"--config", large, "--print-config", NULL};
+    assert_true(harness_prepare(&h, harness_backend, NULL));
+    snprintf(pipe, sizeof pipe, "%s/pipe", h.directory);
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    shufd_expect_exit(of_pipe, EX_CONFIG, "pipe: not a regular file");
+    shufd_expect_exit(of_device, EX_CONFIG, "/dev/zero: not a regular file");
+    shufd_expect_exit(of_directory, EX_CONFIG, "/: not a regular file");
+    snprintf(large, sizeof large, "%s/conf", h.directory);
+    shufd_write(large, "# log\n");
+    assert_int_equal(truncate(large, 2 << 20), 0);
+    shufd_expect_exit(of_large, EX_CONFIG, "/conf: larger than 1 MiB, expected a few lines");
+    assert_true(harness_stop(&h));
+}
+
+/* ---- The command line ---- */
+
 static void test_command_line(void **state)
 {
     (void)state;
@@ -207,6 +233,99 @@ static void test_key_options(void **state)
     shufd_expect_exit(wrong, EX_USAGE, "queue 0: expected 1 to 1000000");
     shufd_expect_exit(help, EX_OK, "--device-cache=SIZE");
 }
+
+/* shufd finds these mistakes of the command line. An empty or missing value does not select a
+ * default. */
+static void test_wrong_arguments_are_refused(void **state)
+{
+    (void)state;
+    const char *empty_socket[] = {"--socket", "", "--check", NULL};
+    const char *no_keys[] = {"--backend", "cpu",      "--socket", "/tmp/none",
+                             "--keys",    "/nowhere", "--check",  NULL};
+    const char *no_file[] = {"--config", "/nowhere/conf", "--check", NULL};
+    const char *no_value[] = {"--config", NULL};
+    shufd_expect_exit(empty_socket, EX_USAGE, "--socket '': expected the path of a socket");
+    shufd_expect_exit(no_keys, EX_CONFIG, "keys /nowhere: No such file or directory");
+    shufd_expect_exit(no_file, EX_CONFIG,
+                      "configuration /nowhere/conf: No such file or directory; expected a file ");
+    shufd_expect_exit(no_value, EX_USAGE, "requires an argument; expected --config FILE");
+}
+
+/* Each key of a number, a size or a time says what 0 means, if it accepts 0. */
+static void test_zeros_are_documented(void **state)
+{
+    (void)state;
+    static struct shuf__config config;
+    struct shuf__error error;
+    unsigned zeros = 0;
+    for (int key = 0; key < SHUF__CONFIG_KEYS; key++) {
+        const struct shuf__config_help help = shuf__config_help((enum shuf__config_key)key);
+        shuf__config_init(&config);
+        const bool counts = strcmp(help.value, "NUMBER") == 0 || strcmp(help.value, "SIZE") == 0 ||
+                            strcmp(help.value, "TIME") == 0;
+        const bool accepts = counts && shuf__config_set(&config, help.name, "0", &error) == SHUF_OK;
+        if (accepts != (strstr(help.text, "0: ") != NULL))
+            fail_msg("%s: %s", help.name, help.text);
+        zeros += accepts;
+    }
+    assert_true(zeros > 0);
+}
+
+static void test_full_output_is_an_error(void **state)
+{
+    (void)state;
+    static const char *const commands[] = {
+        SHUFD_PATH " --print-config >/dev/full",
+        SHUFD_PATH " --backend cpu --socket /tmp/none --check >/dev/full",
+        SHUFD_PATH " --help >/dev/full",
+        SHUFD_PATH " --print-config >&-",
+    };
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        shufd_expect_code(system(commands[i]), EX_IOERR);
+}
+
+/* shufd starts with closed standard streams. No file or socket of the daemon gets their descriptor
+ * numbers. */
+static void test_closed_streams(void **state)
+{
+    (void)state;
+    struct harness h;
+    struct command c;
+    char target[64] = "", link[64];
+    const char *const argv[] = {"sh",
+                                "-c",
+                                "exec \"$@\" <&- >&- 2>&-",
+                                "sh",
+                                SHUFD_PATH,
+                                "--no-config",
+                                "--socket",
+                                h.socket,
+                                "--backend",
+                                harness_backend,
+                                NULL};
+    snprintf(h.socket, sizeof h.socket, "/tmp/shuf-closed-%d", (int)getpid());
+    command_start(&c, 0, argv);
+    for (int waited = 0, fd = -1; (fd = harness_connect(h.socket)) < 0 || close(fd); waited++) {
+        assert_true(waited < HARNESS_WAIT_MS);
+        usleep(1000);
+    }
+    struct wire *w = wire_greet(&h);
+    for (int fd = 0; fd <= 2; fd++) {
+        snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)c.pid, fd);
+        const ssize_t length = readlink(link, target, sizeof target - 1);
+        assert_true(length > 0);
+        target[length] = '\0';
+        assert_string_equal(target, "/dev/null");
+    }
+    wire_check_alive(w);
+    wire_close(w);
+    kill(c.pid, SIGTERM);
+    command_finish(&c);
+    assert_int_equal(c.status, 0);
+    command_free(&c);
+}
+
+/* ---- Warnings ---- */
 
 static bool start_warns(const char *memory, const char *warning)
 {
@@ -278,6 +397,20 @@ static void test_warnings_name_the_line(void **state)
     unlink(file);
 }
 
+static void test_budget_beyond_machine_warns(void **state)
+{
+    (void)state;
+    const char *check[] = {"--backend",     "cpu",   "--socket", "/tmp/none",
+                           "--host-memory", "100Ti", "--check",  NULL};
+    shufd_expect_exit(check, EX_OK,
+                      "host_memory 100Ti: more than the machine or the control group has, ");
+    check[5] = "102400Gi";
+    shufd_expect_exit(check, EX_OK,
+                      "host_memory 102400Gi (100 TiB): more than the machine or the control group");
+    assert_true(start_warns("100Ti", "host_memory 100Ti: more than the machine "));
+    assert_false(start_warns("100%", ": more than "));
+}
+
 static void test_too_many_threads_warn(void **state)
 {
     (void)state;
@@ -316,25 +449,27 @@ static void test_binding_of_openmp_warns(void **state)
     sched_setaffinity(0, sizeof all, &all);
 }
 
-/* Each key of a number, a size or a time says what 0 means, if it accepts 0. */
-static void test_zeros_are_documented(void **state)
+/* --check warns of a pool that exceeds the memory limit, because the daemon could never fill it. */
+static void test_large_pool_warns(void **state)
 {
     (void)state;
-    static struct shuf__config config;
-    struct shuf__error error;
-    unsigned zeros = 0;
-    for (int key = 0; key < SHUF__CONFIG_KEYS; key++) {
-        const struct shuf__config_help help = shuf__config_help((enum shuf__config_key)key);
-        shuf__config_init(&config);
-        const bool counts = strcmp(help.value, "NUMBER") == 0 || strcmp(help.value, "SIZE") == 0 ||
-                            strcmp(help.value, "TIME") == 0;
-        const bool accepts = counts && shuf__config_set(&config, help.name, "0", &error) == SHUF_OK;
-        if (accepts != (strstr(help.text, "0: ") != NULL))
-            fail_msg("%s: %s", help.name, help.text);
-        zeros += accepts;
-    }
-    assert_true(zeros > 0);
+    const char *check[] = {"--backend",   "cpu",  "--socket", "/tmp/none",
+                           "--host-warm", "99Ti", "--check",  NULL};
+    const char *fits[] = {"--backend",   "cpu", "--socket", "/tmp/none",
+                          "--host-warm", "25%", "--check",  NULL};
+    char text[1024];
+    shufd_expect_exit(check, EX_OK, "host_warm 99Ti: more than host_memory = 25% (");
+    assert_int_equal(harness_run(fits, text, sizeof text), 0);
+    assert_null(strstr(text, "host_warm"));
+    /* a quarter of the memory, divided by the number of daemons, is 64 MiB for each */
+    check[5] = "128Mi";
+    snprintf(text, sizeof text, "%ld", sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGE_SIZE) >> 28);
+    setenv("SHUFD_INSTANCES", text, 1);
+    shufd_expect_exit(check, EX_OK, "host_warm 128Mi: more than host_memory = 25% (");
+    unsetenv("SHUFD_INSTANCES");
 }
+
+/* ---- The socket and the backend ---- */
 
 /* The line of an empty `socket =` is not the cause. */
 static void expect_no_line_of_empty_socket(void)
@@ -368,40 +503,6 @@ static void test_socket_variable_is_named(void **state)
     unsetenv("SHUFD_SOCKET");
 }
 
-static void test_budget_beyond_machine_warns(void **state)
-{
-    (void)state;
-    const char *check[] = {"--backend",     "cpu",   "--socket", "/tmp/none",
-                           "--host-memory", "100Ti", "--check",  NULL};
-    shufd_expect_exit(check, EX_OK,
-                      "host_memory 100Ti: more than the machine or the control group has, ");
-    check[5] = "102400Gi";
-    shufd_expect_exit(check, EX_OK,
-                      "host_memory 102400Gi (100 TiB): more than the machine or the control group");
-    assert_true(start_warns("100Ti", "host_memory 100Ti: more than the machine "));
-    assert_false(start_warns("100%", ": more than "));
-}
-
-/* --check warns of a pool that exceeds the memory limit, because the daemon could never fill it. */
-static void test_large_pool_warns(void **state)
-{
-    (void)state;
-    const char *check[] = {"--backend",   "cpu",  "--socket", "/tmp/none",
-                           "--host-warm", "99Ti", "--check",  NULL};
-    const char *fits[] = {"--backend",   "cpu", "--socket", "/tmp/none",
-                          "--host-warm", "25%", "--check",  NULL};
-    char text[1024];
-    shufd_expect_exit(check, EX_OK, "host_warm 99Ti: more than host_memory = 25% (");
-    assert_int_equal(harness_run(fits, text, sizeof text), 0);
-    assert_null(strstr(text, "host_warm"));
-    /* a quarter of the memory, divided by the number of daemons, is 64 MiB for each */
-    check[5] = "128Mi";
-    snprintf(text, sizeof text, "%ld", sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGE_SIZE) >> 28);
-    setenv("SHUFD_INSTANCES", text, 1);
-    shufd_expect_exit(check, EX_OK, "host_warm 128Mi: more than host_memory = 25% (");
-    unsetenv("SHUFD_INSTANCES");
-}
-
 static void test_wrong_instances_are_refused(void **state)
 {
     (void)state;
@@ -433,6 +534,8 @@ static void test_wrong_backend_beside_running_daemon(void **state)
     shufd_expect_exit(right, EX_CANTCREAT, "in use");
     assert_true(harness_stop(&h));
 }
+
+/* ---- --check ---- */
 
 /* A bad value has the same error with and without --check. */
 static void expect_bad_config(const char *path, const char *socket, int code, const char *text)
@@ -568,126 +671,7 @@ static void test_file_and_directory_of_root_warn(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* A read from a pipe could wait forever, and a read from a device could never end. */
-static void test_config_must_be_a_file(void **state)
-{
-    (void)state;
-    struct harness h;
-    char pipe[HARNESS_PATH + 8], large[HARNESS_PATH + 8];
-    const char *of_pipe[] = {"--config", pipe, "--print-config", NULL};
-    const char *of_device[] = {"--config", "/dev/zero", "--print-config", NULL};
-    const char *of_directory[] = {"--config", "/", "--print-config", NULL};
-    const char *of_large[] = {"--config", large, "--print-config", NULL};
-    assert_true(harness_prepare(&h, harness_backend, NULL));
-    snprintf(pipe, sizeof pipe, "%s/pipe", h.directory);
-    assert_int_equal(mkfifo(pipe, 0600), 0);
-    shufd_expect_exit(of_pipe, EX_CONFIG, "pipe: not a regular file");
-    shufd_expect_exit(of_device, EX_CONFIG, "/dev/zero: not a regular file");
-    shufd_expect_exit(of_directory, EX_CONFIG, "/: not a regular file");
-    snprintf(large, sizeof large, "%s/conf", h.directory);
-    shufd_write(large, "# log\n");
-    assert_int_equal(truncate(large, 2 << 20), 0);
-    shufd_expect_exit(of_large, EX_CONFIG, "/conf: larger than 1 MiB, expected a few lines");
-    assert_true(harness_stop(&h));
-}
-
-static void test_full_output_is_an_error(void **state)
-{
-    (void)state;
-    static const char *const commands[] = {
-        SHUFD_PATH " --print-config >/dev/full",
-        SHUFD_PATH " --backend cpu --socket /tmp/none --check >/dev/full",
-        SHUFD_PATH " --help >/dev/full",
-        SHUFD_PATH " --print-config >&-",
-    };
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
-        shufd_expect_code(system(commands[i]), EX_IOERR);
-}
-
-/* shufd finds these mistakes of the command line. An empty or missing value does not select a
- * default. */
-static void test_wrong_arguments_are_refused(void **state)
-{
-    (void)state;
-    const char *empty_socket[] = {"--socket", "", "--check", NULL};
-    const char *no_keys[] = {"--backend", "cpu",      "--socket", "/tmp/none",
-                             "--keys",    "/nowhere", "--check",  NULL};
-    const char *no_file[] = {"--config", "/nowhere/conf", "--check", NULL};
-    const char *no_value[] = {"--config", NULL};
-    shufd_expect_exit(empty_socket, EX_USAGE, "--socket '': expected the path of a socket");
-    shufd_expect_exit(no_keys, EX_CONFIG, "keys /nowhere: No such file or directory");
-    shufd_expect_exit(no_file, EX_CONFIG,
-                      "configuration /nowhere/conf: No such file or directory; expected a file ");
-    shufd_expect_exit(no_value, EX_USAGE, "requires an argument; expected --config FILE");
-}
-
-/* shufd starts with closed standard streams. No file or socket of the daemon gets their descriptor
- * numbers. */
-static void test_closed_streams(void **state)
-{
-    (void)state;
-    struct harness h;
-    struct command c;
-    char target[64] = "", link[64];
-    const char *const argv[] = {"sh",
-                                "-c",
-                                "exec \"$@\" <&- >&- 2>&-",
-                                "sh",
-                                SHUFD_PATH,
-                                "--no-config",
-                                "--socket",
-                                h.socket,
-                                "--backend",
-                                harness_backend,
-                                NULL};
-    snprintf(h.socket, sizeof h.socket, "/tmp/shuf-closed-%d", (int)getpid());
-    command_start(&c, 0, argv);
-    for (int waited = 0, fd = -1; (fd = harness_connect(h.socket)) < 0 || close(fd); waited++) {
-        assert_true(waited < HARNESS_WAIT_MS);
-        usleep(1000);
-    }
-    struct wire *w = wire_greet(&h);
-    for (int fd = 0; fd <= 2; fd++) {
-        snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)c.pid, fd);
-        const ssize_t length = readlink(link, target, sizeof target - 1);
-        assert_true(length > 0);
-        target[length] = '\0';
-        assert_string_equal(target, "/dev/null");
-    }
-    wire_check_alive(w);
-    wire_close(w);
-    kill(c.pid, SIGTERM);
-    command_finish(&c);
-    assert_int_equal(c.status, 0);
-    command_free(&c);
-}
-
-/* Another user can neither write the file nor send the signal. */
-static void expect_advice_for_others(int channel, void *context)
-{
-    const struct harness *h = context;
-    struct wire *w = wire_greet(h);
-    struct shuf__result_message permute =
-        wire_permutation(5 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
-    (void)channel;
-    wire_send_result(w, &permute);
-    wire_expect(w, SHUF_NO_MEMORY, ": let uid 0, who runs shufd, raise ");
-    wire_close(w);
-}
-
-static void test_memory_limit_names_who_can_raise_it(void **state)
-{
-    (void)state;
-    struct harness h;
-    if (geteuid() != 0)
-        skip();
-    wire_start(&h, harness_backend,
-               "host_memory = 16Mi\ndevice_memory = 16Mi\nsocket_mode = 0666\n");
-    assert_int_equal(chmod(h.directory, 0755), 0);
-    const struct child child = child_start_as(CHILD_NOBODY, expect_advice_for_others, &h);
-    child_join(&child);
-    assert_true(harness_stop(&h));
-}
+/* ---- Who can raise a limit of memory ---- */
 
 static void test_memory_limit_names_the_key(void **state)
 {
@@ -723,6 +707,33 @@ static void test_memory_limit_names_the_key(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* Another user can neither write the file nor send the signal. */
+static void expect_advice_for_others(int channel, void *context)
+{
+    const struct harness *h = context;
+    struct wire *w = wire_greet(h);
+    struct shuf__result_message permute =
+        wire_permutation(5 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    (void)channel;
+    wire_send_result(w, &permute);
+    wire_expect(w, SHUF_NO_MEMORY, ": let uid 0, who runs shufd, raise ");
+    wire_close(w);
+}
+
+static void test_memory_limit_names_who_can_raise_it(void **state)
+{
+    (void)state;
+    struct harness h;
+    if (geteuid() != 0)
+        skip();
+    wire_start(&h, harness_backend,
+               "host_memory = 16Mi\ndevice_memory = 16Mi\nsocket_mode = 0666\n");
+    assert_int_equal(chmod(h.directory, 0755), 0);
+    const struct child child = child_start_as(CHILD_NOBODY, expect_advice_for_others, &h);
+    child_join(&child);
+    assert_true(harness_stop(&h));
+}
+
 /* A program can start a daemon and set its limits. The error then names the argument of that
  * program, not a configuration file. */
 static void test_memory_limit_names_the_starter(void **state)
@@ -741,6 +752,8 @@ static void test_memory_limit_names_the_starter(void **state)
     wire_close(w);
     assert_true(harness_stop(&h));
 }
+
+/* ---- The log ---- */
 
 static void send_gauss(struct wire *w)
 {
@@ -787,8 +800,13 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_config_bytes),
         cmocka_unit_test(test_shipped_config),
         cmocka_unit_test(test_printed_config_is_in_force),
+        cmocka_unit_test(test_config_must_be_a_file),
         cmocka_unit_test(test_command_line),
         cmocka_unit_test(test_key_options),
+        cmocka_unit_test(test_wrong_arguments_are_refused),
+        cmocka_unit_test(test_zeros_are_documented),
+        cmocka_unit_test(test_full_output_is_an_error),
+        cmocka_unit_test(test_closed_streams),
         cmocka_unit_test(test_small_budget_warns),
         cmocka_unit_test(test_small_user_memory_warns),
         cmocka_unit_test(test_missing_directory_of_metrics_warns),
@@ -796,19 +814,14 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_budget_beyond_machine_warns),
         cmocka_unit_test(test_too_many_threads_warn),
         cmocka_unit_test(test_binding_of_openmp_warns),
-        cmocka_unit_test(test_zeros_are_documented),
-        cmocka_unit_test(test_socket_variable_is_named),
         cmocka_unit_test(test_large_pool_warns),
+        cmocka_unit_test(test_socket_variable_is_named),
         cmocka_unit_test(test_wrong_instances_are_refused),
         cmocka_unit_test(test_wrong_backend_beside_running_daemon),
         cmocka_unit_test(test_check),
         cmocka_unit_test(test_user_must_be_in_socket_group),
-        cmocka_unit_test(test_file_and_directory_of_root_warn),
         cmocka_unit_test(test_key_files_of_root_warn),
-        cmocka_unit_test(test_config_must_be_a_file),
-        cmocka_unit_test(test_full_output_is_an_error),
-        cmocka_unit_test(test_wrong_arguments_are_refused),
-        cmocka_unit_test(test_closed_streams),
+        cmocka_unit_test(test_file_and_directory_of_root_warn),
         cmocka_unit_test(test_memory_limit_names_the_key),
         cmocka_unit_test(test_memory_limit_names_who_can_raise_it),
         cmocka_unit_test(test_memory_limit_names_the_starter),

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * The descriptors of connections: all connections of a process share the one that reports its end.
- * A connection is refused before descriptors run out, so every accepted one can get a lease.
- *
- *     test_connections BACKEND
+ * A connection is refused before descriptors run out, so every accepted one can get a lease. It is
+ * refused too if the kernel does not tell its user.
  */
 #include "support/child.h"
 #include "support/cmocka_all.h"
-#include "support/descriptors.h"
 #include "support/random.h"
 #include "support/wire.h"
 
@@ -455,8 +453,31 @@ static void daemon_ends_beside_refused_connections(void **state)
     start_with_two(NULL);
 }
 
+/* ---- An unknown user would have no limits, or the rights of another one ---- */
+
+static void client_of_unknown_user_is_refused(void **state)
+{
+    const char *library = getenv("SHUF_FAKE_LIBRARY");
+    (void)state;
+    if (!library) /* a sanitizer must be the first library of a process */
+        skip();
+    assert_int_equal(setenv("LD_PRELOAD", library, 1), 0);
+    assert_int_equal(setenv("SHUF_FAKE", "no_peer", 1), 0);
+    const bool started = harness_start(&h, "cpu", NULL);
+    assert_int_equal(unsetenv("LD_PRELOAD"), 0);
+    assert_true(started);
+    struct wire *w = wire_open(&h);
+    wire_expect(w, SHUF_IO,
+                "the user of the connection cannot be read: No buffer space available; try again");
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
 int main(int argc, char **argv)
 {
+    closefrom(STDERR_FILENO + 1); /* a daemon counts its inherited descriptors */
+    random_start("connections");
+    harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(killed_process_leaves_nothing, start, stop),
         cmocka_unit_test_setup_teardown(files_about_memory_stay_open, start, stop),
@@ -474,9 +495,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(processes_are_refused_before_descriptors_run_out,
                                         start_with_few_files, stop),
         cmocka_unit_test_setup_teardown(limit_of_files_is_named, start_with_too_many_clients, stop),
+        cmocka_unit_test(client_of_unknown_user_is_refused),
     };
-    closefrom(STDERR_FILENO + 1); /* a daemon counts its inherited descriptors */
-    random_start("connections");
-    harness_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
  * Two users of one daemon. Neither finds data of the other in a block that it maps, and each denied
- * request has a clear error.
+ * request has a clear error. On a GPU: attacks by a malicious process that has the descriptor of a
+ * cuda-fd lease, as the daemon's user and as another user. They show that the section "What
+ * protects what" of docs/protocol.md is true for the driver of this machine.
  */
 #include "shuf.h"
 #include "support/child.h"
+#include "support/client.h"
 #include "support/cmocka_all.h"
 #include "support/gpu.h"
 #include "support/random.h"
 #include "support/take.h"
 #include "support/wire.h"
 
+#include <cmocka.h>
+#include <dlfcn.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,21 +31,14 @@
 
 enum { UNIT = 2 << 20, MOST_UNITS = 3, MOST_BLOCKS = 256 };
 
-static const char *backend;
-
 /* Memory for a few blocks only, so that each user needs blocks that the other has released. */
 static const char config[] =
     "socket_mode = 0666\nhost_memory = 24Mi\ndevice_memory = 24Mi\nuser_memory = 0\n";
 
 static void start(struct harness *h)
 {
-    wire_start(h, backend, config);
+    wire_start(h, harness_backend, config);
     assert_int_equal(chmod(h->directory, 0755), 0);
-}
-
-static bool is_cuda(void)
-{
-    return strncmp(backend, "cuda", 4) == 0;
 }
 
 /* ---- a user and the blocks that it has seen -------------------------------------- */
@@ -54,12 +54,6 @@ struct user {
     uint64_t block[MOST_BLOCKS];
     uint8_t *content[MOST_BLOCKS];
 };
-
-static void expect_ok(shuf *handle, shuf_status status)
-{
-    if (status != SHUF_OK)
-        fail_msg("%s: %s", shuf_status_name(status), shuf_message(handle));
-}
 
 static uint8_t *content_of(struct user *user, const shuf_lease *lease)
 {
@@ -109,7 +103,7 @@ static shuf_request unique_request(uint64_t seed, uint64_t bytes)
 static void take_and_check(struct user *user, uint64_t bytes, shuf_lease **lease)
 {
     const shuf_request request = unique_request(user->seed++, bytes);
-    expect_ok(user->handle, shuf_lease_take(user->handle, &request, &user->options, lease));
+    client_expect_ok(user->handle, shuf_lease_take(user->handle, &request, &user->options, lease));
     assert_false((*lease)->shared);
     check_block(user, *lease);
 }
@@ -127,14 +121,14 @@ static uint64_t random_bytes(void)
 static void fill_buffer(struct user *user, uint64_t bytes)
 {
     shuf_lease *buffer = NULL;
-    expect_ok(user->handle, take_buffer(user->handle, bytes, NULL, &buffer));
+    client_expect_ok(user->handle, take_buffer(user->handle, bytes, NULL, &buffer));
     const uint8_t *found = buffer->data;
     for (uint64_t i = 0; i < buffer->block_bytes; i++)
         assert_int_equal(found[i], 0);
     for (int i = 0; i < user->blocks; i++)
         assert_int_not_equal(user->block[i], buffer->block);
     memset(buffer->buffer, 0xEE, buffer->block_bytes);
-    expect_ok(user->handle, shuf_lease_release(user->handle, &buffer));
+    client_expect_ok(user->handle, shuf_lease_release(user->handle, &buffer));
 }
 
 /* Holds two leases at a time, so that the next result does not always reuse the block that was
@@ -145,7 +139,7 @@ static void take_random_results(struct user *user, int results)
     for (int i = 0; i < results; i++)
         take_and_check(user, random_bytes() + user->more, &leases[i % 2]);
     for (int i = 0; i < 2; i++)
-        expect_ok(user->handle, shuf_lease_release(user->handle, &leases[i]));
+        client_expect_ok(user->handle, shuf_lease_release(user->handle, &leases[i]));
     fill_buffer(user, random_bytes());
 }
 
@@ -172,7 +166,7 @@ enum { TURNS = 6, RESULTS = 12 };
 static void open_user(struct user *user, const struct turns *turns)
 {
     if (!user->handle)
-        expect_ok(user->handle, shuf_connect(&user->handle, turns->h->socket));
+        client_expect_ok(user->handle, shuf_connect(&user->handle, turns->h->socket));
 }
 
 /* Works in its turns. Between them it frees its memory for the other user. */
@@ -238,7 +232,7 @@ static void users_see_no_foreign_bytes(void **state)
     random_start("users_see_no_foreign_bytes");
     take_turns(SHUF_MEMFD, false);
     take_turns(SHUF_MEMFD, true);
-    if (is_cuda()) {
+    if (harness_is_cuda()) {
         take_turns(SHUF_CUDA_FD, false);
         take_turns(SHUF_CUDA_FD, true);
     }
@@ -368,7 +362,7 @@ static void cuda_ipc_of_another_user_is_denied(void **state)
 {
     (void)state;
     struct harness h;
-    if (!is_cuda())
+    if (!harness_is_cuda())
         skip();
     start(&h);
     struct child child = child_start_as(CHILD_NOBODY, request_ipc, &h);
@@ -382,7 +376,7 @@ static void request_from_namespace(int channel, const struct harness *h)
     struct wire *w = wire_greet(h);
     struct shuf__result_message permute =
         wire_permutation(1000, SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
-    if (is_cuda()) {
+    if (harness_is_cuda()) {
         wire_send_result(w, &permute);
         wire_expect(w, SHUF_DENIED, "transport cuda-ipc: this process is in another PID namespace");
         wire_lease(w, 1000, 2, SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
@@ -417,7 +411,7 @@ static void client_of_child_namespace_is_served(void **state)
     uint64_t first = child_receive(child.channel);
     /* one of the two numbers is 0 and the other is the pid */
     uint64_t second = child_receive(child.channel);
-    WIRE_AWAIT(&h, s, s.leases == (is_cuda() ? 2 : 1));
+    WIRE_AWAIT(&h, s, s.leases == (harness_is_cuda() ? 2 : 1));
     kill((pid_t)(first + second), SIGKILL);
     WIRE_AWAIT(&h, s, s.leases == 0 && s.pending_free == 0);
     child_join(&child);
@@ -456,7 +450,7 @@ static void lease_and_leave_child(int channel, void *context)
     uint64_t none;
     struct wire *w = wire_greet(context);
     wire_lease(w, 1000, 1, SHUF__TRANSPORT__TRANSPORT_MEMFD);
-    if (is_cuda())
+    if (harness_is_cuda())
         wire_lease(w, 1000, 2, SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
     const pid_t heir = fork();
     if (heir == 0) {
@@ -486,12 +480,12 @@ static void end_of_unseen_client_is_seen(void **state)
     struct harness h;
     if (!kernel_gives_pidfds())
         skip();
-    assert_true(harness_prepare(&h, backend, NULL));
+    assert_true(harness_prepare(&h, harness_backend, NULL));
     const struct child daemon = child_start(serve_in_namespace, &h);
     child_receive(daemon.channel);
     const struct child clients[] = {child_start(lease_and_leave_child, &h),
                                     child_start(lease_and_leave_child, &h)};
-    const uint64_t leases = is_cuda() ? 2 : 1;
+    const uint64_t leases = harness_is_cuda() ? 2 : 1;
     child_receive(clients[0].channel);
     child_receive(clients[1].channel);
     assert_int_equal(wire_status(&h).leases, 2 * leases);
@@ -506,8 +500,130 @@ static void end_of_unseen_client_is_seen(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* ---- Attacks with the descriptor of a cuda-fd lease. The test calls CUDA itself ---- */
+
+enum { N = 1000, NOBODY = 65534, READ = 1, READ_AND_WRITE = 3 };
+
+/* The result of an attempt: the first step that failed, or WRITTEN. */
+enum outcome { NOT_IMPORTED, NOT_MAPPED, NOT_READ, NOT_WRITTEN, WRITTEN, BROKEN };
+
+/* ---- the malicious process ---- */
+
+struct access {
+    int location_type, location_id, flags;
+};
+
+#define CALLS(X)                                                                        \
+    X(cuInit, "cuInit", (unsigned))                                                     \
+    X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (void **, int))             \
+    X(cuCtxSetCurrent, "cuCtxSetCurrent", (void *))                                     \
+    X(cuImport, "cuMemImportFromShareableHandle", (uint64_t *, void *, int))            \
+    X(cuReserve, "cuMemAddressReserve",                                                 \
+      (uint64_t *, size_t, size_t, uint64_t, unsigned long long))                       \
+    X(cuMap, "cuMemMap", (uint64_t, size_t, size_t, uint64_t, unsigned long long))      \
+    X(cuSetAccess, "cuMemSetAccess", (uint64_t, size_t, const struct access *, size_t)) \
+    X(cuRead, "cuMemcpyDtoH_v2", (void *, uint64_t, size_t))                            \
+    X(cuFill, "cuMemsetD8_v2", (uint64_t, unsigned char, size_t))                       \
+    X(cuSynchronize, "cuCtxSynchronize", (void))
+
+#define X(name, symbol, arguments) static int(*name) arguments;
+CALLS(X)
+#undef X
+
+static bool load_libcuda(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+#define X(name, symbol, arguments)                             \
+    *(void **)&name = library ? dlsym(library, symbol) : NULL; \
+    if (!name)                                                 \
+        return false;
+    CALLS(X)
+#undef X
+    return true;
+}
+
+static enum outcome try_access(int fd, uint64_t bytes, int flags)
+{
+    void *context;
+    uint64_t allocation, address, first = 0;
+    struct access access = {.location_type = 1, .flags = flags};
+    if (!load_libcuda() || cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) ||
+        cuCtxSetCurrent(context))
+        return BROKEN;
+    if (cuImport(&allocation, (void *)(uintptr_t)fd, 1))
+        return NOT_IMPORTED;
+    if (cuReserve(&address, bytes, 0, 0, 0) || cuMap(address, bytes, 0, allocation, 0))
+        return BROKEN;
+    if (cuSetAccess(address, bytes, &access, 1))
+        return NOT_MAPPED;
+    if (cuRead(&first, address, sizeof first) || first == 0)
+        return NOT_READ;
+    return cuFill(address, 0xff, bytes) || cuSynchronize() ? NOT_WRITTEN : WRITTEN;
+}
+
+static enum outcome try_access_as(uid_t uid, int fd, uint64_t bytes, int flags)
+{
+    int status;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(setgid(uid) || setuid(uid) ? BROKEN : (int)try_access(fd, bytes, flags));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return (enum outcome)WEXITSTATUS(status);
+}
+
+/* ---- the results ---- */
+
+static uint32_t first_value(struct wire *w)
+{
+    uint32_t values[N];
+    struct shuf__result_message permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    permute.permutation.seed = 1;
+    wire_send_result(w, &permute);
+    assert_true(wire_expect(w, SHUF_OK, "")->result->shared); /* the same block as the lease */
+    wire_read_payload(w, values, sizeof values);
+    return values[0];
+}
+
+static void descriptor_allows_only_its_access(void **state)
+{
+    (void)state;
+    static const struct {
+        uid_t uid;
+        int flags;
+        enum outcome outcome;
+    } rows[] = {
+        {0, READ, NOT_WRITTEN},
+        {NOBODY, READ, NOT_WRITTEN},
+        {NOBODY, READ_AND_WRITE, WRITTEN}, /* nothing prevents this write; it is the last row,
+                                            * because it destroys the values */
+    };
+    struct harness h;
+    if (geteuid() != 0)
+        skip();
+    assert_true(harness_start(&h, harness_backend, NULL));
+    struct wire *w = wire_greet(&h), *other = wire_greet(&h);
+    uint64_t bytes = wire_lease(w, N, 1, SHUF__TRANSPORT__TRANSPORT_CUDA_FD)->block_bytes;
+    uint32_t first = first_value(other);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        enum outcome outcome = try_access_as(rows[i].uid, w->descriptor, bytes, rows[i].flags);
+        uint32_t now = first_value(other);
+        fprintf(stderr, "uid %d, access %d: outcome %d, the daemon's first value %u, was %u\n",
+                (int)rows[i].uid, rows[i].flags, (int)outcome, now, first);
+        assert_int_equal(outcome, rows[i].outcome);
+        assert_int_equal(now, outcome == WRITTEN ? UINT32_MAX : first);
+    }
+    wire_close(w);
+    wire_close(other);
+    assert_true(harness_stop(&h));
+}
+
 int main(int argc, char **argv)
 {
+    const struct CMUnitTest attacks[] = {
+        cmocka_unit_test(descriptor_allows_only_its_access),
+    };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(users_see_no_foreign_bytes),
         cmocka_unit_test(users_share_no_results),
@@ -516,10 +632,13 @@ int main(int argc, char **argv)
         cmocka_unit_test(client_of_child_namespace_is_served),
         cmocka_unit_test(end_of_unseen_client_is_seen),
     };
+    int failed = 0;
+    harness_backend = harness_backend_or_skip(argc, argv);
+    if (strcmp(harness_backend, "cuda") == 0)
+        failed = cmocka_run_group_tests(attacks, NULL, NULL);
     if (geteuid() != 0) {
         fprintf(stderr, "two users: expected to be root\n");
-        return HARNESS_SKIP;
+        return failed ? failed : HARNESS_SKIP;
     }
-    backend = harness_backend_or_skip(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return failed + cmocka_run_group_tests(tests, NULL, NULL);
 }

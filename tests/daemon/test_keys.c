@@ -5,10 +5,10 @@
  */
 #include "shuf.h"
 #include "support/child.h"
+#include "support/client.h"
 #include "support/cmocka_all.h"
 #include "support/command.h"
 #include "support/golden.h"
-#include "support/shufd.h"
 #include "support/wire.h"
 
 #include <errno.h>
@@ -112,20 +112,6 @@ static void reload(const struct harness *h, const char *text)
     free(log);
 }
 
-static shuf *open_handle(const struct harness *h)
-{
-    shuf *handle;
-    assert_int_equal(shuf_connect(&handle, h->socket), SHUF_OK);
-    return handle;
-}
-
-static void expect_status(const shuf *handle, shuf_status got, shuf_status expected,
-                          const char *words)
-{
-    if (got != expected || !strstr(shuf_message(handle), words))
-        fail_msg("status %s: %s", shuf_status_name(got), shuf_message(handle));
-}
-
 /* ---- the values of the specification ---- */
 
 static const char *name_of(const char *digits)
@@ -146,16 +132,16 @@ static void check_permutation(shuf *handle, const char *row)
                                                   .epoch = epoch,
                                                   .dtype = SHUF_U64}};
     uint64_t *values = malloc(n * sizeof *values), at = n / 2, found;
-    expect_status(handle, shuf_copy(handle, &request, values, n * sizeof *values, NULL), SHUF_OK,
+    client_expect(handle, shuf_copy(handle, &request, values, n * sizeof *values, NULL), SHUF_OK,
                   "");
     assert_true(golden_fingerprint(values, n) == fingerprint);
     const shuf_request one = {
         .permutation = {
             .algorithm = algorithm, .n = n, .key = request.permutation.key, .epoch = epoch}};
-    expect_status(handle, shuf_index(handle, &one.permutation, SHUF_FORWARD, &at, 1, &found),
+    client_expect(handle, shuf_index(handle, &one.permutation, SHUF_FORWARD, &at, 1, &found),
                   SHUF_OK, "");
     assert_true(found == values[at]);
-    expect_status(handle, shuf_index(handle, &one.permutation, SHUF_INVERSE, &found, 1, &found),
+    client_expect(handle, shuf_index(handle, &one.permutation, SHUF_INVERSE, &found, 1, &found),
                   SHUF_OK, "");
     assert_true(found == at);
     free(values);
@@ -171,7 +157,7 @@ static void check_position(shuf *handle, const char *row)
     for (row += used; sscanf(row, " %" SCNu64 " %" SCNu64 "%n", &at, &value, &used) == 2;
          row += used) {
         shuf_request request = {.permutation = {.n = n, .key = name_of(digits), .epoch = epoch}};
-        expect_status(handle,
+        client_expect(handle,
                       shuf_index(handle, &request.permutation, SHUF_FORWARD, &at, 1, &found),
                       SHUF_OK, "");
         assert_true(found == value);
@@ -179,7 +165,7 @@ static void check_position(shuf *handle, const char *row)
         request.permutation.offset = at;
         request.permutation.count = request.permutation.stride = 1;
         request.permutation.dtype = SHUF_U64;
-        expect_status(handle, shuf_copy(handle, &request, &slice, sizeof slice, NULL), SHUF_OK, "");
+        client_expect(handle, shuf_copy(handle, &request, &slice, sizeof slice, NULL), SHUF_OK, "");
         assert_true(slice == value);
     }
 }
@@ -217,13 +203,13 @@ static void check_stream(shuf *handle, const char *row)
         request.numbers.mean = strtod(mean, NULL);
     request.numbers.method = strcmp(law, "box-muller") == 0 ? SHUF_BOX_MULLER : SHUF_TABLE;
     request.numbers.dtype = dtype_of(dtype);
-    expect_status(handle, shuf_summarize(handle, &request, &result), SHUF_OK, "");
+    client_expect(handle, shuf_summarize(handle, &request, &result), SHUF_OK, "");
     assert_true(result.fingerprint == fingerprint);
 }
 
 static void golden_table_matches(void **state)
 {
-    shuf *handle = open_handle(*state);
+    shuf *handle = client_open_at(*state);
     FILE *table = golden_open("named_keys.txt");
     int rows = 0;
     for (const char *row; (row = golden_line(table)) != NULL; rows++)
@@ -240,7 +226,7 @@ static void batch_rows_match_single_rows(void **state)
 {
     enum { N = 300, ROWS = 100 };
     static uint32_t all[ROWS][N], one[N];
-    shuf *handle = open_handle(*state);
+    shuf *handle = client_open_at(*state);
     for (int i = 0; i < 3; i++) {
         static const char *const names[] = {"primefold", "philox24", "lcg"};
         shuf_request request = {
@@ -248,10 +234,10 @@ static void batch_rows_match_single_rows(void **state)
                 .algorithm = names[i], .n = i ? N : N - 60, .key = "b", .epochs = ROWS}};
         const size_t row = request.permutation.n * sizeof **all;
         uint8_t *const rows = (uint8_t *)all;
-        expect_status(handle, shuf_copy(handle, &request, rows, ROWS * row, NULL), SHUF_OK, "");
+        client_expect(handle, shuf_copy(handle, &request, rows, ROWS * row, NULL), SHUF_OK, "");
         for (request.permutation.epochs = 1; request.permutation.epoch < ROWS;
              request.permutation.epoch += 33) {
-            expect_status(handle, shuf_copy(handle, &request, one, row, NULL), SHUF_OK, "");
+            client_expect(handle, shuf_copy(handle, &request, one, row, NULL), SHUF_OK, "");
             assert_memory_equal(rows + request.permutation.epoch * row, one, row);
         }
     }
@@ -262,13 +248,13 @@ static void shuffle_matches_permutation(void **state)
 {
     enum { N = 70000 };
     static uint32_t order[N], in[N], out[N];
-    shuf *handle = open_handle(*state);
+    shuf *handle = client_open_at(*state);
     const shuf_request permutation = {.permutation = {.n = N, .key = "a", .epoch = 2}};
     const shuf_records records = {.n = N, .record = sizeof *in, .key = "a", .epoch = 2};
     for (uint32_t i = 0; i < N; i++)
         in[i] = 3 * i;
-    expect_status(handle, shuf_copy(handle, &permutation, order, sizeof order, NULL), SHUF_OK, "");
-    expect_status(handle, shuf_shuffle(handle, &records, in, out, sizeof in, NULL), SHUF_OK, "");
+    client_expect(handle, shuf_copy(handle, &permutation, order, sizeof order, NULL), SHUF_OK, "");
+    client_expect(handle, shuf_shuffle(handle, &records, in, out, sizeof in, NULL), SHUF_OK, "");
     for (uint32_t i = 0; i < N; i++)
         assert_int_equal(out[i], 3 * order[i]);
     shuf_close(handle);
@@ -289,7 +275,7 @@ static void expect_denied(shuf *handle, const char *name)
     char words[96];
     snprintf(words, sizeof words, "key %s: expected a key of the daemon that user %d may use", name,
              CHILD_NOBODY);
-    expect_status(handle, try_key(handle, name), SHUF_DENIED, words);
+    client_expect(handle, try_key(handle, name), SHUF_DENIED, words);
 }
 
 static void become_member(const gid_t *groups, size_t count)
@@ -303,7 +289,7 @@ static void use_as_stranger(int channel, void *context)
 {
     (void)channel;
     become_member(NULL, 0);
-    shuf *handle = open_handle(context);
+    shuf *handle = client_open_at(context);
     uint64_t at = 1, found;
     const shuf_request one = {.permutation = {.n = 10, .key = "b"}};
     const shuf_request numbers = {
@@ -312,10 +298,10 @@ static void use_as_stranger(int channel, void *context)
     expect_denied(handle, "a");
     expect_denied(handle, "b");
     expect_denied(handle, "none");
-    expect_status(handle, shuf_index(handle, &one.permutation, SHUF_FORWARD, &at, 1, &found),
+    client_expect(handle, shuf_index(handle, &one.permutation, SHUF_FORWARD, &at, 1, &found),
                   SHUF_DENIED, "key b:");
-    expect_status(handle, shuf_copy(handle, &numbers, &found, 8, NULL), SHUF_DENIED, "key b:");
-    expect_status(handle, shuf_shuffle(handle, &records, &at, &found, 8, NULL), SHUF_DENIED,
+    client_expect(handle, shuf_copy(handle, &numbers, &found, 8, NULL), SHUF_DENIED, "key b:");
+    client_expect(handle, shuf_shuffle(handle, &records, &at, &found, 8, NULL), SHUF_DENIED,
                   "key b:");
     shuf_close(handle);
 }
@@ -325,9 +311,9 @@ static void use_as_member(int channel, void *context)
     (void)channel;
     const gid_t group = GROUP;
     become_member(&group, 1);
-    shuf *handle = open_handle(context);
+    shuf *handle = client_open_at(context);
     expect_denied(handle, "a");
-    expect_status(handle, try_key(handle, "b"), SHUF_OK, "");
+    client_expect(handle, try_key(handle, "b"), SHUF_OK, "");
     expect_denied(handle, "none");
     shuf_close(handle);
 }
@@ -339,9 +325,9 @@ static void use_with_many_groups(void *context, size_t count, bool may_use)
     for (size_t i = 0; i < count; i++)
         groups[i] = GROUP + (gid_t)i;
     become_member(groups, count);
-    shuf *handle = open_handle(context);
+    shuf *handle = client_open_at(context);
     if (may_use)
-        expect_status(handle, try_key(handle, "b"), SHUF_OK, "");
+        client_expect(handle, try_key(handle, "b"), SHUF_OK, "");
     else
         expect_denied(handle, "b");
     shuf_close(handle);
@@ -418,11 +404,11 @@ static void serve_as_overflow(int channel, void *context)
 static void use_as_unmapped(int channel, void *context)
 {
     (void)channel;
-    shuf *handle = open_handle(context);
+    shuf *handle = client_open_at(context);
     shuf_dropped dropped;
-    expect_status(handle, try_key(handle, "a"), SHUF_DENIED,
+    client_expect(handle, try_key(handle, "a"), SHUF_DENIED,
                   "key a: expected a user with a number of its own; 65534 stands for all users");
-    expect_status(handle, shuf_drop(handle, SHUF_ALL, 0, &dropped), SHUF_DENIED,
+    client_expect(handle, shuf_drop(handle, SHUF_ALL, 0, &dropped), SHUF_DENIED,
                   "all users: expected root");
     shuf_close(handle);
 }
@@ -490,19 +476,19 @@ static void groups_may_have_many_members(void **state)
 
 static void wrong_key_requests_are_refused(void **state)
 {
-    shuf *handle = open_handle(*state);
+    shuf *handle = client_open_at(*state);
     uint32_t value;
     const shuf_request both = {.permutation = {.n = 1, .seed = 7, .key = "a"}};
-    expect_status(handle, shuf_copy(handle, &both, &value, sizeof value, NULL), SHUF_INVALID,
+    client_expect(handle, shuf_copy(handle, &both, &value, sizeof value, NULL), SHUF_INVALID,
                   "seed 7: expected 0 with key a");
-    expect_status(handle, try_key(handle, "../a"), SHUF_INVALID,
+    client_expect(handle, try_key(handle, "../a"), SHUF_INVALID,
                   "key ../a: expected a name of 1 to 31");
-    expect_status(handle, try_key(handle, "a.group"), SHUF_INVALID, "without .group");
-    expect_status(handle, try_key(handle, "none"), SHUF_DENIED,
+    client_expect(handle, try_key(handle, "a.group"), SHUF_INVALID, "without .group");
+    client_expect(handle, try_key(handle, "none"), SHUF_DENIED,
                   "key none: expected a key of the daemon");
-    expect_status(handle, try_key(handle, ""), SHUF_INVALID,
+    client_expect(handle, try_key(handle, ""), SHUF_INVALID,
                   "key \"\": expected the name of a key");
-    expect_status(handle, try_key(handle, NULL), SHUF_OK, ""); /* the key of seed 0 */
+    client_expect(handle, try_key(handle, NULL), SHUF_OK, ""); /* the key of seed 0 */
     shuf_close(handle);
 }
 
@@ -512,7 +498,7 @@ static uint64_t fingerprint_by(shuf *handle, const char *name, bool *shared)
 {
     shuf_result result;
     const shuf_request request = {.permutation = {.n = 5000, .key = name}};
-    expect_status(handle, shuf_summarize(handle, &request, &result), SHUF_OK, "");
+    client_expect(handle, shuf_summarize(handle, &request, &result), SHUF_OK, "");
     *shared = result.shared;
     return result.fingerprint;
 }
@@ -521,7 +507,7 @@ static void reload_adds_and_changes_keys(void **state)
 {
     bool shared;
     struct harness *h = *state;
-    shuf *handle = open_handle(h);
+    shuf *handle = client_open_at(h);
     write_key(h, "late", a);
     reload(h, "reload: named keys: 1 new (late)\n");
     const uint64_t first = fingerprint_by(handle, "late", &shared);
@@ -540,7 +526,7 @@ static void reload_adds_and_changes_keys(void **state)
     reload(h, "reload: named keys: 1 changed (b), 1 removed (late)\n");
     remove_key(h, "b.group");
     reload(h, "reload: named keys: 1 changed (b)\n");
-    expect_status(handle, try_key(handle, "late"), SHUF_DENIED, "key late:");
+    client_expect(handle, try_key(handle, "late"), SHUF_DENIED, "key late:");
     shuf_close(handle);
 }
 
@@ -575,9 +561,9 @@ static void check_replaced_key(struct harness *h, bool restarts)
         .permutation = {.n = 20000003, .key = "late", .algorithm = "primefold"}};
     write_key(h, "late", a);
     reload(h, "named keys");
-    shuf *handle = open_handle(h);
+    shuf *handle = client_open_at(h);
     const shuf_status status = shuf_each(handle, &request, replace_key, &r, NULL);
-    expect_status(handle, status, SHUF_IO, "key: the daemon has other bits under this name now");
+    client_expect(handle, status, SHUF_IO, "key: the daemon has other bits under this name now");
     assert_true(r.chunks > 0);
     shuf_close(handle);
     remove_key(h, "late");
@@ -612,17 +598,17 @@ static void failed_reload_keeps_keys(void **state)
     };
     bool shared;
     struct harness *h = *state;
-    shuf *handle = open_handle(h);
+    shuf *handle = client_open_at(h);
     const uint64_t before = fingerprint_by(handle, "a", &shared);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         write_key(h, "c", wrong[i].text);
         reload(h, wrong[i].words);
         assert_true(fingerprint_by(handle, "a", &shared) == before && shared);
-        expect_status(handle, try_key(handle, "c"), SHUF_DENIED, "");
+        client_expect(handle, try_key(handle, "c"), SHUF_DENIED, "");
     }
     write_key(h, "c", "\t2345678\n0abcde\n"); /* 16 raw bytes may include white space */
     reload(h, "3 named keys from ");
-    expect_status(handle, try_key(handle, "c"), SHUF_OK, "");
+    client_expect(handle, try_key(handle, "c"), SHUF_OK, "");
     char path[HARNESS_PATH + 64];
     snprintf(path, sizeof path, "%s/keys/c", h->directory);
     assert_int_equal(chmod(path, 0604), 0);
@@ -637,16 +623,16 @@ static void wrong_configuration_keeps_keys(void **state)
 {
     struct harness *h = *state;
     char conf[HARNESS_PATH + 8], text[4096];
-    shuf *handle = open_handle(h);
+    shuf *handle = client_open_at(h);
     snprintf(conf, sizeof conf, "%s/conf", h->directory);
     shufd_read(conf, text, sizeof text);
     shufd_write(conf, "cleints = 1\n");
     write_key(h, "late", "000102030405060708090a0b0c0d0e0f");
     reload(h, "conf:1: cleints: no such key; did you mean clients?; nothing changes");
-    expect_status(handle, try_key(handle, "late"), SHUF_DENIED, "");
+    client_expect(handle, try_key(handle, "late"), SHUF_DENIED, "");
     shufd_write(conf, text);
     reload(h, "named keys from ");
-    expect_status(handle, try_key(handle, "late"), SHUF_OK, "");
+    client_expect(handle, try_key(handle, "late"), SHUF_OK, "");
     remove_key(h, "late");
     shuf_close(handle);
 }
@@ -775,14 +761,14 @@ static void use_by_every_request(shuf *handle, const char *key)
         static const char *const names[] = {"primefold", "philox24", "lcg"};
         const shuf_request request = {
             .permutation = {.algorithm = names[i], .n = 400000, .key = key}};
-        expect_status(handle, shuf_copy(handle, &request, values, sizeof values, NULL), SHUF_OK,
+        client_expect(handle, shuf_copy(handle, &request, values, sizeof values, NULL), SHUF_OK,
                       "");
-        expect_status(handle, shuf_index(handle, &request.permutation, SHUF_FORWARD, &at, 1, &at),
+        client_expect(handle, shuf_index(handle, &request.permutation, SHUF_FORWARD, &at, 1, &at),
                       SHUF_OK, "");
     }
     const shuf_request numbers = {
         .kind = SHUF_NUMBERS, .numbers = {.distribution = SHUF_UNIFORM, .key = key, .count = 1000}};
-    expect_status(handle, shuf_copy(handle, &numbers, values, sizeof values, NULL), SHUF_OK, "");
+    client_expect(handle, shuf_copy(handle, &numbers, values, sizeof values, NULL), SHUF_OK, "");
 }
 
 /* The daemon has a key only in one locked mapping, and wipes it when the key is removed. On a GPU,
@@ -791,7 +777,7 @@ static void key_bits_stay_in_locked_mapping(void **state)
 {
     struct harness *h = *state;
     uint8_t bytes[16];
-    const bool gpu = strncmp(harness_backend, "cuda", 4) == 0;
+    const bool gpu = harness_is_cuda();
     bool exposed;
     struct stat process;
     char path[64];
@@ -799,7 +785,7 @@ static void key_bits_stay_in_locked_mapping(void **state)
         skip();
     write_key(h, "late", other);
     reload(h, "3 named keys from ");
-    shuf *handle = open_handle(h);
+    shuf *handle = client_open_at(h);
     use_by_every_request(handle, "late");
     parse_key(other, bytes);
     const int mappings = count_mappings(h->pid, bytes, &exposed);

@@ -7,6 +7,7 @@
  */
 #include "shuf.h"
 #include "support/child.h"
+#include "support/client.h"
 #include "support/cmocka_all.h"
 #include "support/random.h"
 #include "support/wire.h"
@@ -21,13 +22,7 @@
 
 enum { MOST_SLOTS = 16, LEASES = 3, MOST_VALUES = 1000000 };
 
-static const char *backend;
 static int deaths_wanted; /* 0: the number of the test */
-
-static bool is_cuda(void)
-{
-    return strncmp(backend, "cuda", 4) == 0;
-}
 
 /* ---- a client ----------------------------------------------------------------- */
 
@@ -46,12 +41,6 @@ struct client {
     atomic_uint *held; /* shared with the parent: mapped leases, never too many */
 };
 
-static void expect_ok(shuf *handle, shuf_status status)
-{
-    if (status != SHUF_OK)
-        fail_msg("%s: %s", shuf_status_name(status), shuf_message(handle));
-}
-
 static shuf_request random_request(void)
 {
     /* few seeds, so that clients share results */
@@ -63,7 +52,7 @@ static const shuf_transport any_transport[] = {SHUF_MEMFD, SHUF_CUDA_FD, SHUF_CU
 
 static int transport_count(void)
 {
-    return is_cuda() ? 3 : 1;
+    return harness_is_cuda() ? 3 : 1;
 }
 
 static shuf_lease_options random_options(void)
@@ -92,7 +81,7 @@ static void take_random(struct client *c)
     const shuf_lease_options options = random_options();
     shuf_lease **lease = &c->leases[random_below(LEASES)];
     atomic_fetch_sub(c->held, *lease != NULL);
-    expect_ok(c->handle, shuf_lease_take(c->handle, &request, &options, lease));
+    client_expect_ok(c->handle, shuf_lease_take(c->handle, &request, &options, lease));
     atomic_fetch_add(c->held, 1);
 }
 
@@ -100,7 +89,7 @@ static void release_random(struct client *c)
 {
     shuf_lease **lease = &c->leases[random_below(LEASES)];
     atomic_fetch_sub(c->held, *lease != NULL);
-    expect_ok(c->handle, shuf_lease_release(c->handle, lease));
+    client_expect_ok(c->handle, shuf_lease_release(c->handle, lease));
     *lease = NULL;
 }
 
@@ -109,7 +98,8 @@ static void read_lease(struct client *c, const shuf_lease *lease)
     static uint32_t values[MOST_VALUES];
     if (!lease)
         return;
-    expect_ok(c->handle, shuf_lease_read(c->handle, lease, 0, lease->result.shape.bytes, values));
+    client_expect_ok(c->handle,
+                     shuf_lease_read(c->handle, lease, 0, lease->result.shape.bytes, values));
     expect_permutation(values, lease->result.shape.count);
 }
 
@@ -122,14 +112,14 @@ static void prefetch_random(struct client *c)
 {
     const shuf_request request = random_request();
     const shuf_lease_options options = random_options();
-    expect_ok(c->handle, shuf_prefetch(c->handle, &request, &options));
+    client_expect_ok(c->handle, shuf_prefetch(c->handle, &request, &options));
 }
 
 static void permute_random(struct client *c)
 {
     static uint32_t values[MOST_VALUES];
     const shuf_request request = random_request();
-    expect_ok(c->handle, shuf_copy(c->handle, &request, values, sizeof values, NULL));
+    client_expect_ok(c->handle, shuf_copy(c->handle, &request, values, sizeof values, NULL));
     expect_permutation(values, request.permutation.n);
 }
 
@@ -137,7 +127,7 @@ static void summarize_random(struct client *c)
 {
     shuf_result result;
     const shuf_request request = random_request();
-    expect_ok(c->handle, shuf_summarize(c->handle, &request, &result));
+    client_expect_ok(c->handle, shuf_summarize(c->handle, &request, &result));
 }
 
 static void connect_anew(struct client *c, const char *socket)
@@ -145,7 +135,7 @@ static void connect_anew(struct client *c, const char *socket)
     atomic_store(c->held, 0);
     shuf_close(c->handle); /* this ends all leases of the connection */
     memset(c->leases, 0, sizeof c->leases);
-    expect_ok(c->handle, shuf_connect(&c->handle, socket));
+    client_expect_ok(c->handle, shuf_connect(&c->handle, socket));
 }
 
 static void run_random_client(int channel, void *context)
@@ -177,7 +167,7 @@ static uint64_t now_us(void)
  * take long. */
 static uint64_t random_life_us(void)
 {
-    if (is_cuda())
+    if (harness_is_cuda())
         return random_below(2500000);
     const uint64_t slower = TEST_SANITIZED ? 3 : 1;
     return random_below((random_below(8) ? 6000 : 60000) * slower);
@@ -231,7 +221,7 @@ static atomic_uint *share_counters(void)
 static int kill_clients(const struct harness *h, int deaths)
 {
     struct slot slots[MOST_SLOTS];
-    int side_by_side = is_cuda() ? MOST_SLOTS : 6, mapped = 0;
+    int side_by_side = harness_is_cuda() ? MOST_SLOTS : 6, mapped = 0;
     atomic_uint *held = share_counters();
     for (int i = 0; i < side_by_side; i++) {
         slots[i] = (struct slot){.h = h, .held = &held[i]};
@@ -260,7 +250,7 @@ static void warm_up(int channel, void *context)
         const shuf_request request = {
             .permutation = {.n = MOST_VALUES, .seed = 1, .dtype = SHUF_U32}};
         const shuf_lease_options options = {.transports = any_transport[i / 2], .event = i % 2};
-        expect_ok(c.handle, shuf_lease_take(c.handle, &request, &options, &c.leases[0]));
+        client_expect_ok(c.handle, shuf_lease_take(c.handle, &request, &options, &c.leases[0]));
         read_lease(&c, c.leases[0]);
         permute_random(&c);
         summarize_random(&c);
@@ -296,7 +286,7 @@ static void check_killed_clients(const char *config, int deaths)
     struct harness h;
     if (deaths_wanted > 0)
         deaths = deaths_wanted;
-    wire_start(&h, backend, config);
+    wire_start(&h, harness_backend, config);
     struct child child = child_start(warm_up, &h);
     child_join(&child);
     expect_baseline(&h, 0);
@@ -316,7 +306,7 @@ static void killed_clients_leave_nothing(void **state)
 {
     (void)state;
     random_start("killed_clients_leave_nothing");
-    check_killed_clients("cache_time = 0\n", is_cuda() ? 200 : 2000);
+    check_killed_clients("cache_time = 0\n", harness_is_cuda() ? 200 : 2000);
 }
 
 /* The daemon keeps blocks and reuses them for other clients. */
@@ -324,7 +314,7 @@ static void killed_clients_leave_nothing_in_the_cache(void **state)
 {
     (void)state;
     random_start("killed_clients_leave_nothing_in_the_cache");
-    check_killed_clients("cache_time = 25ms\n", is_cuda() ? 50 : 500);
+    check_killed_clients("cache_time = 25ms\n", harness_is_cuda() ? 50 : 500);
 }
 
 int main(int argc, char **argv)
@@ -333,7 +323,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(killed_clients_leave_nothing),
         cmocka_unit_test(killed_clients_leave_nothing_in_the_cache),
     };
-    backend = harness_backend_or_skip(argc, argv);
+    harness_backend = harness_backend_or_skip(argc, argv);
     deaths_wanted = argc > 2 ? atoi(argv[2]) : 0;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

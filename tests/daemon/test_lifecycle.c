@@ -7,7 +7,6 @@
 #include "socket.h"
 #include "support/child.h"
 #include "support/cmocka_all.h"
-#include "support/shufd.h"
 #include "support/wire.h"
 
 #include <errno.h>
@@ -30,6 +29,14 @@
 #include <time.h>
 #include <unistd.h>
 
+static struct harness h; /* the daemon of the present test */
+
+static int stop(void **state)
+{
+    (void)state;
+    return harness_stop(&h) ? 0 : -1;
+}
+
 static void await_text(const char *path, const char *text)
 {
     char content[8192] = "";
@@ -40,9 +47,9 @@ static void await_text(const char *path, const char *text)
     }
 }
 
-static void lock_path(const struct harness *h, char *path, size_t size)
+static void lock_path(char *path, size_t size)
 {
-    snprintf(path, size, "%s.lock", h->socket);
+    snprintf(path, size, "%s.lock", h.socket);
 }
 
 static void expect_refused_start(const char *socket, const char *text)
@@ -51,13 +58,51 @@ static void expect_refused_start(const char *socket, const char *text)
     shufd_expect_exit(arguments, EX_CANTCREAT, text);
 }
 
+/* ---- daemons of a child that cannot start ---- */
+
+/* Runs in a child. Checks that shufd ends with `code` and says `text`. */
+static _Noreturn void fail_to_start(const char *socket, int code, const char *text)
+{
+    enum { NOT_EXECUTED = 127 };
+    const char *arguments[] = {"--no-config", "--socket", socket, "--backend", "cpu", NULL};
+    char output[1024];
+    int status = harness_run(arguments, output, sizeof output);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_EXECUTED)
+        _exit(HARNESS_SKIP); /* the daemon is in a folder that only root can enter */
+    fprintf(stderr, "%s", output);
+    _exit(WIFEXITED(status) && WEXITSTATUS(status) == code && strstr(output, text) ? EX_OK
+                                                                                   : EX_SOFTWARE);
+}
+
+enum { SOMEBODY = 12345 };
+
+static _Noreturn void fail_to_start_as_somebody(const char *socket, const char *text)
+{
+    if (geteuid() != 0 || setgid(SOMEBODY) != 0 || setuid(SOMEBODY) != 0)
+        _exit(HARNESS_SKIP);
+    fail_to_start(socket, EX_CANTCREAT, text);
+}
+
+static int wait_for_child(pid_t pid)
+{
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+static void expect_good_or_skip(int status)
+{
+    if (WIFEXITED(status) && WEXITSTATUS(status) == HARNESS_SKIP)
+        skip(); /* not root, or in a container that forbids it */
+    shufd_expect_code(status, EX_OK);
+}
+
 /* ---- the end ---- */
 
 static void test_drain(void **state)
 {
     (void)state;
     enum { N = 5 << 20 }; /* 20 MiB, far more than the buffers of a socket */
-    struct harness h;
     char byte;
     struct shuf__result_message permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
     wire_start(&h, harness_backend, "drain_read_timeout = 1h\n");
@@ -81,56 +126,48 @@ static void test_drain(void **state)
     wire_close(in_flight);
     wire_close(idle);
     assert_true(access(h.socket, F_OK) != 0);
-    assert_true(harness_stop(&h));
 }
 
 /* The daemon does not keep the signal mask of its parent. */
 static void test_blocked_signals_end_the_daemon(void **state)
 {
     (void)state;
-    struct harness h;
     sigset_t blocked, before;
     sigfillset(&blocked);
     assert_int_equal(sigprocmask(SIG_SETMASK, &blocked, &before), 0);
     wire_start(&h, harness_backend, "");
     assert_int_equal(sigprocmask(SIG_SETMASK, &before, NULL), 0);
-    assert_true(harness_stop(&h));
 }
 
 static void test_idle_drain_is_quick(void **state)
 {
     (void)state;
-    struct harness h;
     wire_start(&h, harness_backend, "drain_timeout = 1h\n");
     struct wire *w = wire_greet(&h);
     shufd_expect_code(harness_kill(&h, SIGINT), EX_OK);
     wire_expect_end(w);
     wire_close(w);
-    assert_true(harness_stop(&h));
 }
 
 /* Sends SIGSTOP before the bytes and SIGTERM, so the daemon sees the signal before it reads the
  * bytes. */
-static void send_before_signal(const struct harness *h, struct wire *w, const void *bytes,
-                               size_t size)
+static void send_before_signal(struct wire *w, const void *bytes, size_t size)
 {
-    assert_int_equal(kill(h->pid, SIGSTOP), 0);
+    assert_int_equal(kill(h.pid, SIGSTOP), 0);
     wire_send_bytes(w, bytes, size);
-    assert_int_equal(kill(h->pid, SIGTERM), 0);
-    assert_int_equal(kill(h->pid, SIGCONT), 0);
+    assert_int_equal(kill(h.pid, SIGTERM), 0);
+    assert_int_equal(kill(h.pid, SIGCONT), 0);
 }
 
 static void test_drain_does_not_wait_for_half_a_request(void **state)
 {
     (void)state;
-    struct harness h;
     wire_start(&h, harness_backend, "drain_timeout = 1h\nframe_timeout = 1h\n");
     struct wire *w = wire_greet(&h);
-    send_before_signal(&h, w, "\x04\0\0", 3);
+    send_before_signal(w, "\x04\0\0", 3);
     shufd_expect_code(harness_kill(&h, 0), EX_OK);
     wire_expect_end(w);
     wire_close(w);
-    assert_true(harness_stop(&h));
 }
 
 /* The daemon reads a request of this size in several turns. */
@@ -139,7 +176,6 @@ static void test_drain_answers_unread_request(void **state)
     (void)state;
     enum { POSITIONS = 7000 };
     static uint64_t at[POSITIONS];
-    struct harness h;
     Shuf__Request request = SHUF__REQUEST__INIT;
     Shuf__Index index = SHUF__INDEX__INIT;
     Shuf__Permutation permutation = SHUF__PERMUTATION__INIT;
@@ -151,18 +187,16 @@ static void test_drain_answers_unread_request(void **state)
     index.permutation = &permutation;
     index.n_at = POSITIONS;
     index.at = at;
-    send_before_signal(&h, w, w->frame, wire_pack(w, &request, w->frame, sizeof w->frame));
+    send_before_signal(w, w->frame, wire_pack(w, &request, w->frame, sizeof w->frame));
     assert_int_equal(wire_expect(w, SHUF_OK, "")->index->n_value, POSITIONS);
     wire_expect_end(w);
     shufd_expect_code(harness_kill(&h, 0), EX_OK);
     wire_close(w);
-    assert_true(harness_stop(&h));
 }
 
 static void test_second_signal_ends_drain(void **state)
 {
     (void)state;
-    struct harness h;
     struct shuf__result_message endless = wire_endless_permutation();
     wire_start(&h, harness_backend, "drain_timeout = 1h\n");
     struct wire *w = wire_greet(&h);
@@ -173,13 +207,11 @@ static void test_second_signal_ends_drain(void **state)
     shufd_expect_code(harness_kill(&h, SIGTERM), EX_TEMPFAIL);
     wire_expect_end(w);
     wire_close(w);
-    assert_true(harness_stop(&h));
 }
 
 /* Each signal after the first may come at any moment of the end. */
 static void end_with_signals(unsigned gap_us, unsigned count)
 {
-    struct harness h;
     char log[8192], lock[sizeof h.socket + 8];
     wire_start(&h, harness_backend, "drain_timeout = 1h\n");
     for (unsigned i = 0; i < count; i++) {
@@ -189,7 +221,7 @@ static void end_with_signals(unsigned gap_us, unsigned count)
     shufd_expect_code(harness_kill(&h, 0), EX_OK);
     shufd_read(h.log, log, sizeof log);
     assert_non_null(strstr(log, " info: ended, "));
-    snprintf(lock, sizeof lock, "%s.lock", h.socket);
+    lock_path(lock, sizeof lock);
     assert_true(access(lock, F_OK) != 0);
     assert_true(harness_stop(&h));
 }
@@ -206,7 +238,6 @@ static void test_more_signals_do_not_cut_the_end(void **state)
 static void test_drain_timeout_ends_drain(void **state)
 {
     (void)state;
-    struct harness h;
     char log[8192];
     struct shuf__result_message endless = wire_endless_permutation();
     wire_start(&h, harness_backend, "drain_timeout = 100ms\n");
@@ -219,7 +250,6 @@ static void test_drain_timeout_ends_drain(void **state)
                            " error: terminated abnormally: the time to drain is over, 1 client "
                            "cut off\n"));
     wire_close(w);
-    assert_true(harness_stop(&h));
 }
 
 /* Blocks that nobody uses are freed after the time to drain too. */
@@ -227,14 +257,12 @@ static void test_idle_cache_does_not_fail_the_end(void **state)
 {
     (void)state;
     enum { N = 4 << 20, RESULTS = 8 };
-    struct harness h;
     wire_start(&h, harness_backend, "drain_timeout = 0\n");
     struct wire *w = wire_greet(&h);
     for (uint64_t seed = 0; seed < RESULTS; seed++)
         wire_lease(w, N, seed, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     shufd_expect_code(harness_kill(&h, SIGTERM), EX_OK);
     wire_close(w);
-    assert_true(harness_stop(&h));
 }
 
 /* A client that does not read its reply delays the end of the daemon only for a short time. The
@@ -249,7 +277,6 @@ static void test_unread_reply_delays_end_briefly(void **state)
     enum { N = 5 << 20 };
     struct shuf__result_message permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
     for (int i = 0; i < 2; i++) {
-        struct harness h;
         char log[8192];
         wire_start(&h, harness_backend, configs[i]);
         struct wire *w = wire_greet(&h);
@@ -263,12 +290,6 @@ static void test_unread_reply_delays_end_briefly(void **state)
         assert_true(harness_stop(&h));
     }
 }
-
-#ifdef __has_feature
-#define HAS_THREAD_SANITIZER __has_feature(thread_sanitizer)
-#else
-#define HAS_THREAD_SANITIZER false
-#endif
 
 enum { DRIP = 32 << 10 };
 
@@ -339,7 +360,6 @@ static void test_fast_reader_gets_its_reply(void **state)
 static void test_stale_socket_is_replaced(void **state)
 {
     (void)state;
-    struct harness h;
     wire_start(&h, harness_backend, "");
     assert_int_equal(WTERMSIG(harness_kill(&h, SIGKILL)), SIGKILL);
     assert_int_equal(access(h.socket, F_OK), 0);
@@ -347,13 +367,11 @@ static void test_stale_socket_is_replaced(void **state)
     struct wire *w = wire_greet(&h);
     wire_check_alive(w);
     wire_close(w);
-    assert_true(harness_stop(&h));
 }
 
 static void test_socket_of_live_daemon_is_refused(void **state)
 {
     (void)state;
-    struct harness h;
     char text[64];
     wire_start(&h, harness_backend, "");
     snprintf(text, sizeof text, "in use by shufd, pid %d, uid %d", (int)h.pid, (int)getuid());
@@ -361,14 +379,12 @@ static void test_socket_of_live_daemon_is_refused(void **state)
     struct wire *w = wire_greet(&h);
     wire_check_alive(w);
     wire_close(w);
-    assert_true(harness_stop(&h));
 }
 
 /* Another program than shufd listens at the socket. There is no lock. */
 static void test_socket_of_other_program_is_refused(void **state)
 {
     (void)state;
-    struct harness h;
     char text[64];
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     assert_true(harness_prepare(&h, harness_backend, NULL));
@@ -381,13 +397,11 @@ static void test_socket_of_other_program_is_refused(void **state)
     assert_int_equal(access(h.socket, F_OK), 0);
     close(fd);
     assert_true(harness_restart(&h));
-    assert_true(harness_stop(&h));
 }
 
 static void test_path_that_is_no_socket_is_refused(void **state)
 {
     (void)state;
-    struct harness h;
     char text[64];
     assert_true(harness_prepare(&h, harness_backend, NULL));
     shufd_write(h.socket, "precious");
@@ -407,7 +421,6 @@ static void test_path_that_is_no_socket_is_refused(void **state)
     endless[sizeof endless - 1] = '\0';
     const char *arguments[] = {"--socket", endless, NULL};
     shufd_expect_exit(arguments, EX_USAGE, "socket aaa");
-    assert_true(harness_stop(&h));
 }
 
 static void test_socket_mode(void **state)
@@ -418,7 +431,6 @@ static void test_socket_mode(void **state)
         mode_t mode;
     } rows[] = {{"", 0660}, {"socket_mode = 0600\n", 0600}, {"socket_mode = 666\n", 0666}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct harness h;
         struct stat status;
         wire_start(&h, harness_backend, rows[i].config);
         assert_int_equal(stat(h.socket, &status), 0);
@@ -431,7 +443,6 @@ static void test_socket_mode(void **state)
 static void test_only_own_socket_is_removed(void **state)
 {
     (void)state;
-    struct harness h;
     char text[16];
     wire_start(&h, harness_backend, "");
     unlink(h.socket);
@@ -439,41 +450,39 @@ static void test_only_own_socket_is_removed(void **state)
     assert_int_equal(harness_kill(&h, SIGTERM), 0);
     /* Shufd has not deleted the file. */
     assert_int_equal(shufd_read(h.socket, text, sizeof text), 3);
-    assert_true(harness_stop(&h));
 }
 
 /* Calls a daemon that makes its socket again within two seconds. */
-static void expect_socket_again(const struct harness *h)
+static void expect_socket_again(void)
 {
     shuf *handle = NULL;
     struct stat status;
     const shuf_request p = {.permutation = {.n = 1000, .seed = 7}};
     uint32_t values[1000];
-    for (int i = 0; i < 3000 && shuf_connect(&handle, h->socket) == SHUF_NO_DAEMON; i++) {
+    for (int i = 0; i < 3000 && shuf_connect(&handle, h.socket) == SHUF_NO_DAEMON; i++) {
         shuf_close(handle);
         usleep(10000);
     }
     assert_int_equal(shuf_copy(handle, &p, values, sizeof values, NULL), SHUF_OK);
     shuf_close(handle);
-    assert_int_equal(stat(h->socket, &status), 0);
+    assert_int_equal(stat(h.socket, &status), 0);
     assert_int_equal(status.st_mode & 0777, 0640);
 }
 
 static void test_removed_socket_is_made_again(void **state)
 {
     (void)state;
-    struct harness h;
     char lock[HARNESS_PATH + 8], text[16];
     wire_start(&h, harness_backend, "socket_mode = 0640\n");
-    snprintf(lock, sizeof lock, "%s.lock", h.socket);
+    lock_path(lock, sizeof lock);
     struct wire *w = wire_greet(&h); /* its connection stays */
     unlink(h.socket);
-    expect_socket_again(&h);
+    expect_socket_again();
     await_text(h.log, "its file was removed or replaced; made a new one");
 
     unlink(lock);
     unlink(h.socket);
-    expect_socket_again(&h);
+    expect_socket_again();
     assert_int_equal(access(lock, F_OK), 0);
 
     unlink(h.socket);
@@ -482,59 +491,48 @@ static void test_removed_socket_is_made_again(void **state)
     await_text(h.log, "the file is not a socket");
     assert_int_equal(shufd_read(h.socket, text, sizeof text), 3);
     unlink(h.socket);
-    expect_socket_again(&h);
+    expect_socket_again();
     wire_close(w);
     assert_int_equal(harness_kill(&h, SIGTERM), 0);
     assert_int_not_equal(access(h.socket, F_OK), 0);
-    assert_true(harness_stop(&h));
 }
 
 /* Others could move files there while the daemon makes its socket. */
 static void test_socket_is_not_made_again_among_others(void **state)
 {
     (void)state;
-    struct harness h;
     wire_start(&h, harness_backend, "socket_mode = 0640\n");
     assert_int_equal(chmod(h.directory, 0777), 0);
     unlink(h.socket);
     await_text(h.log, "other users may change directory ");
     assert_int_not_equal(access(h.socket, F_OK), 0);
     assert_int_equal(chmod(h.directory, 0700), 0);
-    expect_socket_again(&h);
-    assert_true(harness_stop(&h));
+    expect_socket_again();
 }
 
-/* Another process holds the lock, and its text names a process that does not exist here, as one of
- * another PID namespace. The loop does not wait for its end: it goes on to answer. */
-static void test_foreign_lock_does_not_hold_the_loop(void **state)
+/* Runs in a child with its own /run, which has no /run/shufd. */
+static _Noreturn void serve_in_own_run(void)
+{
+    struct stat status;
+    if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 ||
+        mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("none", "/run", "tmpfs", 0, NULL) != 0)
+        _exit(HARNESS_SKIP);
+    h = (struct harness){
+        .backend = harness_backend, .socket = SHUF__SYSTEM_SOCKET, .log = "/run/log"};
+    bool good = harness_restart(&h) && stat("/run/shufd", &status) == 0 &&
+                (status.st_mode & 0777) == 0755 && harness_kill(&h, SIGTERM) == 0;
+    _exit(good ? EX_OK : EX_SOFTWARE);
+}
+
+static void test_default_directory(void **state)
 {
     (void)state;
-    struct harness h;
-    struct timespec begun, now;
-    char lock[HARNESS_PATH + 8];
-    wire_start(&h, harness_backend, "");
-    struct wire *w = wire_greet(&h);
-    lock_path(&h, lock, sizeof lock);
-    kill(h.pid, SIGSTOP); /* else it makes a lock between the two lines */
-    unlink(lock);
-    unlink(h.socket);
-    shufd_write(lock, "4194305 serving 1\n"); /* above the largest PID */
-    const int fd = open(lock, O_RDWR | O_CLOEXEC);
-    assert_int_equal(flock(fd, LOCK_EX), 0);
-    kill(h.pid, SIGCONT);
-    await_text(h.log, "pid 4194305 of another PID namespace, uid ");
-    await_text(h.log, "runs without its socket, which was removed; its log says");
-    for (int i = 0; i < 60; i++) { /* for three seconds, and so beside a look of the daemon */
-        clock_gettime(CLOCK_MONOTONIC, &begun);
-        wire_ask_status(w);
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        assert_true(now.tv_sec - begun.tv_sec < 4); /* it would wait for 5 seconds */
-        usleep(50000);
-    }
-    close(fd);
-    wire_close(w);
-    assert_true(harness_stop(&h));
-    unlink(lock);
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0)
+        serve_in_own_run();
+    expect_good_or_skip(wait_for_child(pid));
 }
 
 /* ---- the lock of the socket ---- */
@@ -542,10 +540,9 @@ static void test_foreign_lock_does_not_hold_the_loop(void **state)
 static void test_lock_file_is_removed(void **state)
 {
     (void)state;
-    struct harness h;
     char path[HARNESS_PATH + 8];
     wire_start(&h, harness_backend, "");
-    lock_path(&h, path, sizeof path);
+    lock_path(path, sizeof path);
     assert_int_equal(access(path, F_OK), 0);
     assert_int_equal(harness_kill(&h, SIGTERM), 0);
     assert_int_not_equal(access(path, F_OK), 0);
@@ -553,14 +550,12 @@ static void test_lock_file_is_removed(void **state)
     shufd_write(h.socket, "precious");
     expect_refused_start(h.socket, "the file is not a socket");
     assert_int_not_equal(access(path, F_OK), 0);
-    assert_true(harness_stop(&h));
 }
 
 /* Another process holds the lock, but nobody listens at the socket. The error says so. */
 static void test_lock_without_socket_is_refused(void **state)
 {
     (void)state;
-    struct harness h;
     char removed[96], ending[96], lock[HARNESS_PATH + 8];
     struct shuf__result_message endless = wire_endless_permutation();
     wire_start(&h, harness_backend, "drain_timeout = 1h\n");
@@ -569,7 +564,7 @@ static void test_lock_without_socket_is_refused(void **state)
              (int)getuid());
     snprintf(ending, sizeof ending, "pid %d, uid %d, is ending (draining); try again", (int)h.pid,
              (int)getuid());
-    lock_path(&h, lock, sizeof lock);
+    lock_path(lock, sizeof lock);
     wire_send_result(w, &endless);
     wire_await_queued(&h, 1);
     kill(h.pid, SIGSTOP); /* else it makes a new socket */
@@ -581,53 +576,14 @@ static void test_lock_without_socket_is_refused(void **state)
     expect_refused_start(h.socket, ending);
     shufd_expect_code(harness_kill(&h, SIGTERM), EX_TEMPFAIL);
     wire_close(w);
-    assert_true(harness_stop(&h));
-}
-
-/* Runs in a child. Checks that shufd ends with `code` and says `text`. */
-static _Noreturn void fail_to_start(const char *socket, int code, const char *text)
-{
-    enum { NOT_EXECUTED = 127 };
-    const char *arguments[] = {"--no-config", "--socket", socket, "--backend", "cpu", NULL};
-    char output[1024];
-    int status = harness_run(arguments, output, sizeof output);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_EXECUTED)
-        _exit(HARNESS_SKIP); /* the daemon is in a folder that only root can enter */
-    fprintf(stderr, "%s", output);
-    _exit(WIFEXITED(status) && WEXITSTATUS(status) == code && strstr(output, text) ? EX_OK
-                                                                                   : EX_SOFTWARE);
-}
-
-enum { SOMEBODY = 12345 };
-
-static _Noreturn void fail_to_start_as_somebody(const char *socket, const char *text)
-{
-    if (geteuid() != 0 || setgid(SOMEBODY) != 0 || setuid(SOMEBODY) != 0)
-        _exit(HARNESS_SKIP);
-    fail_to_start(socket, EX_CANTCREAT, text);
-}
-
-static int wait_for_child(pid_t pid)
-{
-    int status;
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    return status;
-}
-
-static void expect_good_or_skip(int status)
-{
-    if (WIFEXITED(status) && WEXITSTATUS(status) == HARNESS_SKIP)
-        skip(); /* not root, or in a container that forbids it */
-    shufd_expect_code(status, EX_OK);
 }
 
 /* mode: of the directory. In a sticky one, only root can remove the lock. */
 static void expect_foreign_lock(mode_t mode, const char *text)
 {
-    struct harness h;
     char path[HARNESS_PATH + 8];
     assert_true(harness_prepare(&h, harness_backend, NULL));
-    lock_path(&h, path, sizeof path);
+    lock_path(path, sizeof path);
     shufd_write(path, "1 serving\n");
     assert_int_equal(chmod(path, 0600), 0);
     assert_int_equal(chmod(h.directory, mode), 0);
@@ -653,7 +609,6 @@ static void test_foreign_lock_names_its_owner(void **state)
 static void test_foreign_socket_names_its_owner(void **state)
 {
     (void)state;
-    struct harness h;
     assert_true(harness_prepare(&h, harness_backend, NULL));
     assert_true(harness_restart(&h));
     assert_int_equal(chmod(h.directory, 01777), 0);
@@ -670,10 +625,115 @@ static void test_foreign_socket_names_its_owner(void **state)
     expect_good_or_skip(status);
 }
 
+/* Another process holds the lock, and its text names a process that does not exist here, as one of
+ * another PID namespace. The loop does not wait for its end: it goes on to answer. */
+static void test_foreign_lock_does_not_hold_the_loop(void **state)
+{
+    (void)state;
+    struct timespec begun, now;
+    char lock[HARNESS_PATH + 8];
+    wire_start(&h, harness_backend, "");
+    struct wire *w = wire_greet(&h);
+    lock_path(lock, sizeof lock);
+    kill(h.pid, SIGSTOP); /* else it makes a lock between the two lines */
+    unlink(lock);
+    unlink(h.socket);
+    shufd_write(lock, "4194305 serving 1\n"); /* above the largest PID */
+    const int fd = open(lock, O_RDWR | O_CLOEXEC);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    kill(h.pid, SIGCONT);
+    await_text(h.log, "pid 4194305 of another PID namespace, uid ");
+    await_text(h.log, "runs without its socket, which was removed; its log says");
+    for (int i = 0; i < 60; i++) { /* for three seconds, and so beside a look of the daemon */
+        clock_gettime(CLOCK_MONOTONIC, &begun);
+        wire_ask_status(w);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        assert_true(now.tv_sec - begun.tv_sec < 4); /* it would wait for 5 seconds */
+        usleep(50000);
+    }
+    close(fd);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+    unlink(lock);
+}
+
+/* ---- the lock, if another user made it ---- */
+
+enum { LOCK_HOLDER = 65534, VICTIM = 12345 };
+
+static void hold_foreign_lock(int channel, void *context)
+{
+    char path[HARNESS_PATH + 8];
+    (void)context;
+    lock_path(path, sizeof path);
+    shufd_write(path, "1 serving\n");
+    assert_int_equal(chmod(path, 0666), 0);
+    const int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+    child_send(channel, 0);
+    child_receive(channel);
+}
+
+/* Serves while another user holds the lock. `has_lock`: this process has the right to replace the
+ * lock file. */
+static void serve_despite_held_lock(bool has_lock)
+{
+    static const char *const version[] = {"--version", NULL};
+    struct stat file;
+    char path[HARNESS_PATH + 8], log[4096];
+    lock_path(path, sizeof path);
+    if (harness_run(version, log, sizeof log) != 0)
+        _exit(HARNESS_SKIP); /* the daemon is in a folder that only root can enter */
+    assert_true(harness_restart(&h));
+    assert_int_equal(stat(path, &file), 0);
+    assert_int_equal(file.st_uid, has_lock ? geteuid() : LOCK_HOLDER);
+    struct wire *w = wire_greet(&h);
+    wire_check_alive(w);
+    wire_close(w);
+    shufd_expect_code(harness_kill(&h, SIGTERM), EX_OK);
+    shufd_read(h.log, log, sizeof log);
+    assert_int_equal(strstr(log, "a file of uid 65534; continuing without a lock") == NULL,
+                     has_lock);
+    assert_non_null(strstr(log, "(set by --socket)\n"));
+}
+
+static void serve_without_root(int channel, void *context)
+{
+    (void)channel;
+    (void)context;
+    serve_despite_held_lock(false);
+}
+
+static void test_lock_held_by_other_user(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    for (int as_root = 0; as_root < 2; as_root++) {
+        assert_true(harness_prepare(&h, harness_backend, NULL));
+        assert_int_equal(chmod(h.directory, 01777), 0);
+        const struct child lock_holder = child_start_as(LOCK_HOLDER, hold_foreign_lock, NULL);
+        child_receive(lock_holder.channel);
+        if (as_root) {
+            serve_despite_held_lock(true);
+        } else {
+            const struct child victim = child_start_as(VICTIM, serve_without_root, NULL);
+            close(victim.channel);
+            const int status = wait_for_child(victim.pid);
+            if (!WIFEXITED(status) || WEXITSTATUS(status) != HARNESS_SKIP)
+                shufd_expect_code(status, EX_OK);
+        }
+        child_send(lock_holder.channel, 0);
+        child_join(&lock_holder);
+        assert_true(harness_stop(&h));
+    }
+}
+
+/* ---- limits of the process ---- */
+
 /* Starts a daemon with this limit. */
 static void expect_limit_to_be_explained(int resource, rlim_t value, const char *text)
 {
-    struct harness h;
     const struct rlimit few = {value, value};
     assert_true(harness_prepare(&h, harness_backend, NULL));
     fflush(NULL);
@@ -705,7 +765,6 @@ static void test_low_limits_are_explained(void **state)
 static void test_stacks_of_the_environment_are_ignored(void **state)
 {
     (void)state;
-    struct harness h;
     setenv("OMP_STACKSIZE", "16k", 1);
     setenv("GOMP_STACKSIZE", "16", 1);
     wire_start(&h, harness_backend, "");
@@ -714,7 +773,6 @@ static void test_stacks_of_the_environment_are_ignored(void **state)
     struct wire *w = wire_greet(&h);
     wire_lease(w, 10000000, 7, wire_backend_transport(harness_backend));
     wire_close(w);
-    assert_true(harness_stop(&h));
 }
 
 /* The least limit with metrics suffices for a lease and a reader of the metrics at a time. */
@@ -727,7 +785,6 @@ static void serve_with_few_files(int channel, void *context)
     char place[32];
     const char *extra[] = {"--metrics", place, NULL};
     const char *check[] = {"--socket", "/tmp/none", "--metrics", place, "--check", NULL};
-    struct harness h;
     (void)channel;
     (void)context;
     closefrom(STDERR_FILENO + 1);
@@ -762,7 +819,6 @@ static void serve_with_file_size(int channel, void *context)
                                             "/tmp/none",   "--check",   NULL};
     static const char *const extra[] = {"--host-memory", "64Mi", NULL};
     const bool is_hard = *(const bool *)context;
-    struct harness h;
     char log[4096];
     struct rlimit size;
     (void)channel;
@@ -811,7 +867,6 @@ static void start_with_few_processes(int channel, void *context)
 
 static void test_few_processes_are_explained(void **state)
 {
-    struct harness h;
     (void)state;
     if (geteuid() != 0)
         skip();
@@ -820,7 +875,6 @@ static void test_few_processes_are_explained(void **state)
     const struct child child =
         child_start_as(USER_WITH_FEW_PROCESSES, start_with_few_processes, h.socket);
     child_join(&child);
-    assert_true(harness_stop(&h));
 }
 
 /* ---- the first process of a PID namespace ---- */
@@ -864,7 +918,7 @@ static void test_signals_end_the_start_of_the_first_process(void **state)
 {
     static const int numbers[] = {SIGTERM, SIGINT};
     (void)state;
-    if (HAS_THREAD_SANITIZER)
+    if (TEST_THREAD_SANITIZED)
         skip();
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         const struct child child = child_start(end_first_process, (void *)&numbers[i]);
@@ -872,138 +926,42 @@ static void test_signals_end_the_start_of_the_first_process(void **state)
     }
 }
 
-/* ---- a lock that another user made ---- */
-
-enum { LOCK_HOLDER = 65534, VICTIM = 12345 };
-
-static void hold_foreign_lock(int channel, void *context)
-{
-    char path[HARNESS_PATH + 8];
-    lock_path(context, path, sizeof path);
-    shufd_write(path, "1 serving\n");
-    assert_int_equal(chmod(path, 0666), 0);
-    const int fd = open(path, O_RDWR | O_CLOEXEC);
-    assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
-    child_send(channel, 0);
-    child_receive(channel);
-}
-
-/* Serves while another user holds the lock. `has_lock`: this process has the right to replace the
- * lock file. */
-static void serve_despite_held_lock(struct harness *h, bool has_lock)
-{
-    static const char *const version[] = {"--version", NULL};
-    struct stat file;
-    char path[HARNESS_PATH + 8], log[4096];
-    lock_path(h, path, sizeof path);
-    if (harness_run(version, log, sizeof log) != 0)
-        _exit(HARNESS_SKIP); /* the daemon is in a folder that only root can enter */
-    assert_true(harness_restart(h));
-    assert_int_equal(stat(path, &file), 0);
-    assert_int_equal(file.st_uid, has_lock ? geteuid() : LOCK_HOLDER);
-    struct wire *w = wire_greet(h);
-    wire_check_alive(w);
-    wire_close(w);
-    shufd_expect_code(harness_kill(h, SIGTERM), EX_OK);
-    shufd_read(h->log, log, sizeof log);
-    assert_int_equal(strstr(log, "a file of uid 65534; continuing without a lock") == NULL,
-                     has_lock);
-    assert_non_null(strstr(log, "(set by --socket)\n"));
-}
-
-static void serve_without_root(int channel, void *context)
-{
-    (void)channel;
-    serve_despite_held_lock(context, false);
-}
-
-static void test_lock_held_by_other_user(void **state)
-{
-    (void)state;
-    if (geteuid() != 0)
-        skip();
-    for (int as_root = 0; as_root < 2; as_root++) {
-        struct harness h;
-        assert_true(harness_prepare(&h, harness_backend, NULL));
-        assert_int_equal(chmod(h.directory, 01777), 0);
-        const struct child lock_holder = child_start_as(LOCK_HOLDER, hold_foreign_lock, &h);
-        child_receive(lock_holder.channel);
-        if (as_root) {
-            serve_despite_held_lock(&h, true);
-        } else {
-            const struct child victim = child_start_as(VICTIM, serve_without_root, &h);
-            close(victim.channel);
-            const int status = wait_for_child(victim.pid);
-            if (!WIFEXITED(status) || WEXITSTATUS(status) != HARNESS_SKIP)
-                shufd_expect_code(status, EX_OK);
-        }
-        child_send(lock_holder.channel, 0);
-        child_join(&lock_holder);
-        assert_true(harness_stop(&h));
-    }
-}
-
-/* Runs in a child with its own /run, which has no /run/shufd. */
-static _Noreturn void serve_in_own_run(void)
-{
-    struct stat status;
-    if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 ||
-        mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        mount("none", "/run", "tmpfs", 0, NULL) != 0)
-        _exit(HARNESS_SKIP);
-    struct harness h = {
-        .backend = harness_backend, .socket = SHUF__SYSTEM_SOCKET, .log = "/run/log"};
-    bool good = harness_restart(&h) && stat("/run/shufd", &status) == 0 &&
-                (status.st_mode & 0777) == 0755 && harness_kill(&h, SIGTERM) == 0;
-    _exit(good ? EX_OK : EX_SOFTWARE);
-}
-
-static void test_default_directory(void **state)
-{
-    (void)state;
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid == 0)
-        serve_in_own_run();
-    expect_good_or_skip(wait_for_child(pid));
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_drain),
-        cmocka_unit_test(test_idle_drain_is_quick),
-        cmocka_unit_test(test_drain_does_not_wait_for_half_a_request),
-        cmocka_unit_test(test_drain_answers_unread_request),
-        cmocka_unit_test(test_blocked_signals_end_the_daemon),
-        cmocka_unit_test(test_second_signal_ends_drain),
+        cmocka_unit_test_teardown(test_drain, stop),
+        cmocka_unit_test_teardown(test_blocked_signals_end_the_daemon, stop),
+        cmocka_unit_test_teardown(test_idle_drain_is_quick, stop),
+        cmocka_unit_test_teardown(test_drain_does_not_wait_for_half_a_request, stop),
+        cmocka_unit_test_teardown(test_drain_answers_unread_request, stop),
+        cmocka_unit_test_teardown(test_second_signal_ends_drain, stop),
         cmocka_unit_test(test_more_signals_do_not_cut_the_end),
-        cmocka_unit_test(test_drain_timeout_ends_drain),
-        cmocka_unit_test(test_idle_cache_does_not_fail_the_end),
+        cmocka_unit_test_teardown(test_drain_timeout_ends_drain, stop),
+        cmocka_unit_test_teardown(test_idle_cache_does_not_fail_the_end, stop),
         cmocka_unit_test(test_unread_reply_delays_end_briefly),
         cmocka_unit_test(test_slow_reader_delays_end_briefly),
         cmocka_unit_test(test_fast_reader_gets_its_reply),
-        cmocka_unit_test(test_stale_socket_is_replaced),
-        cmocka_unit_test(test_socket_of_live_daemon_is_refused),
-        cmocka_unit_test(test_socket_of_other_program_is_refused),
-        cmocka_unit_test(test_path_that_is_no_socket_is_refused),
+        cmocka_unit_test_teardown(test_stale_socket_is_replaced, stop),
+        cmocka_unit_test_teardown(test_socket_of_live_daemon_is_refused, stop),
+        cmocka_unit_test_teardown(test_socket_of_other_program_is_refused, stop),
+        cmocka_unit_test_teardown(test_path_that_is_no_socket_is_refused, stop),
         cmocka_unit_test(test_socket_mode),
-        cmocka_unit_test(test_only_own_socket_is_removed),
-        cmocka_unit_test(test_removed_socket_is_made_again),
-        cmocka_unit_test(test_socket_is_not_made_again_among_others),
-        cmocka_unit_test(test_foreign_lock_does_not_hold_the_loop),
-        cmocka_unit_test(test_lock_file_is_removed),
-        cmocka_unit_test(test_lock_without_socket_is_refused),
+        cmocka_unit_test_teardown(test_only_own_socket_is_removed, stop),
+        cmocka_unit_test_teardown(test_removed_socket_is_made_again, stop),
+        cmocka_unit_test_teardown(test_socket_is_not_made_again_among_others, stop),
+        cmocka_unit_test(test_default_directory),
+        cmocka_unit_test_teardown(test_lock_file_is_removed, stop),
+        cmocka_unit_test_teardown(test_lock_without_socket_is_refused, stop),
         cmocka_unit_test(test_foreign_lock_names_its_owner),
         cmocka_unit_test(test_foreign_socket_names_its_owner),
+        cmocka_unit_test(test_foreign_lock_does_not_hold_the_loop),
+        cmocka_unit_test(test_lock_held_by_other_user),
         cmocka_unit_test(test_low_limits_are_explained),
-        cmocka_unit_test(test_stacks_of_the_environment_are_ignored),
+        cmocka_unit_test_teardown(test_stacks_of_the_environment_are_ignored, stop),
         cmocka_unit_test(test_least_files_include_those_of_metrics),
         cmocka_unit_test(test_file_size_is_raised_or_named),
-        cmocka_unit_test(test_few_processes_are_explained),
+        cmocka_unit_test_teardown(test_few_processes_are_explained, stop),
         cmocka_unit_test(test_signals_end_the_start_of_the_first_process),
-        cmocka_unit_test(test_lock_held_by_other_user),
-        cmocka_unit_test(test_default_directory),
     };
     harness_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * The log under attack: nobody reads it, or clients cause lines without end. The daemon still
- * serves and ends, and reports how many lines are missing.
+ * serves and ends, and reports how many lines are missing. The trace: the ranges of NVTX, which a
+ * fake tool receives, and the probes in the program's ELF notes.
  */
 #include "config/log.h"
 #include "support/bystander.h"
 #include "support/child.h"
 #include "support/cmocka_all.h"
-#include "support/shufd.h"
 #include "support/wire.h"
 
 #include <fcntl.h>
@@ -20,8 +20,6 @@
 #include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
-
-static const char *backend;
 
 /* ---- clients that cause lines ---- */
 
@@ -74,7 +72,7 @@ static int start_on_pipe(struct harness *h)
 {
     static char path[HARNESS_PATH + 8];
     static const char *const extra[] = {"--config", path, NULL};
-    assert_true(harness_prepare(h, backend, extra));
+    assert_true(harness_prepare(h, harness_backend, extra));
     snprintf(path, sizeof path, "%s/conf", h->directory);
     shufd_write(path, "log_level = debug\nlog_rate = 0\n");
     assert_int_equal(mkfifo(h->log, 0600), 0);
@@ -120,7 +118,7 @@ static uint64_t read_dropped_count(int reader)
 static struct latency measure_idle(void)
 {
     struct harness h;
-    wire_start(&h, backend, "log_level = debug\nlog_rate = 0\n");
+    wire_start(&h, harness_backend, "log_level = debug\nlog_rate = 0\n");
     struct wire *bystander = wire_greet(&h);
     const struct latency idle = bystander_measure("idle", bystander);
     wire_close(bystander);
@@ -169,7 +167,7 @@ static void every_line_is_logged_or_counted(void **state)
     const char *last = NULL;
     char *log = malloc(TEXT);
     assert_non_null(log);
-    wire_start(&h, backend, "");
+    wire_start(&h, harness_backend, "");
     for (int i = 0; i < TIMES; i++)
         send_bad_frame(&h);
     shufd_expect_code(harness_kill(&h, SIGTERM), EX_OK);
@@ -232,13 +230,88 @@ static void windows_grow_during_a_flood(void **state)
     assert_int_equal(limits.held_lines, 993);
 }
 
+/* ---- The trace: ranges ---- */
+
+#ifdef NVTX_TOOL
+
+static unsigned count_of(const char *text, const char *line)
+{
+    unsigned count = 0;
+    for (; (text = strstr(text, line)) != NULL; text++)
+        count++;
+    return count;
+}
+
+static void nvtx_ranges_match_requests(void **state)
+{
+    (void)state;
+    struct harness h;
+    char path[] = "/tmp/shuf-ranges-XXXXXX", text[8192];
+    struct shuf__result_message large = wire_permutation(3000000, SHUF__TRANSPORT__TRANSPORT_NONE);
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    setenv("NVTX_INJECTION64_PATH", NVTX_TOOL, 1);
+    setenv("SHUF_TEST_RANGES", path, 1);
+    assert_true(harness_start(&h, harness_backend, NULL));
+    unsetenv("NVTX_INJECTION64_PATH");
+    struct wire *w = wire_greet(&h);
+    wire_send_result(w, &large);
+    wire_expect(w, SHUF_OK, "");
+    wire_check_alive(w); /* this result is small and needs no new memory */
+    wire_check_alive(w);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+    shufd_read(path, text, sizeof text);
+    unlink(path);
+    assert_true(count_of(text, "shufd: compute\n") >= 1);
+    assert_true(count_of(text, "shufd: free\n") >= 1);
+    assert_int_equal(count_of(text, "shufd: "), count_of(text, ".\n"));
+}
+
+#endif
+
+/* ---- probes ---- */
+
+#ifdef SHUF_HAVE_SDT
+
+static void usdt_probes_are_present(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"request_received", "request_cancelled", "reply_sent",
+                                        "job_begin", "job_end"};
+    char line[256];
+    unsigned found = 0;
+    FILE *notes = popen("readelf -n " SHUFD_PATH, "re");
+    assert_non_null(notes);
+    for (bool is_own = false; fgets(line, sizeof line, notes);) {
+        if (strstr(line, "Provider: "))
+            is_own = strstr(line, "Provider: shufd\n") != NULL;
+        for (unsigned i = 0; is_own && i < sizeof names / sizeof *names; i++) {
+            char name[64];
+            snprintf(name, sizeof name, " Name: %s\n", names[i]);
+            found |= (unsigned)(strstr(line, name) != NULL) << i;
+        }
+    }
+    assert_int_equal(pclose(notes), 0);
+    assert_int_equal(found, (1u << sizeof names / sizeof *names) - 1);
+}
+
+#endif
+
 int main(int argc, char **argv)
 {
+    harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stopped_reader_does_not_block_daemon),
         cmocka_unit_test(every_line_is_logged_or_counted),
         cmocka_unit_test(windows_grow_during_a_flood),
+#ifdef NVTX_TOOL
+        cmocka_unit_test(nvtx_ranges_match_requests),
+#endif
+#ifdef SHUF_HAVE_SDT
+        cmocka_unit_test(usdt_probes_are_present),
+#endif
     };
-    backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,6 @@
 #include "support/bystander.h"
 #include "support/child.h"
 #include "support/cmocka_all.h"
-#include "support/shufd.h"
 #include "support/wire.h"
 
 #include <poll.h>

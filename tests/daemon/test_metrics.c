@@ -3,9 +3,8 @@
  * The metrics of a real daemon: the test sends requests and compares each count with them.
  */
 #include "support/child.h"
-#include "support/metrics.h"
+#include "support/client.h"
 #include "support/shufctl.h"
-#include "support/shufd.h"
 #include "support/wire.h"
 
 #include "support/cmocka_all.h"

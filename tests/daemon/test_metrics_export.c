@@ -5,10 +5,9 @@
  */
 #include "export/export.h"
 #include "support/child.h"
+#include "support/client.h"
 #include "support/command.h"
-#include "support/metrics.h"
 #include "support/shufctl.h"
-#include "support/shufd.h"
 #include "support/wire.h"
 
 #include "support/cmocka_all.h"
@@ -26,13 +25,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 /* ---- a daemon with HTTP ---- */
 
@@ -276,11 +268,11 @@ static void run_greedy_clients(int channel, void *context)
 static double request_ms(unsigned count)
 {
     struct wire *w = wire_greet(&h);
-    const uint64_t start = now_ms();
+    const uint64_t start = harness_now_ms();
     for (unsigned i = 0; i < count; i++)
         wire_check_alive(w);
     wire_close(w);
-    return (double)(now_ms() - start) / count;
+    return (double)(harness_now_ms() - start) / count;
 }
 
 static void check_attack_is_survived(void (*attack)(int channel, void *context))
@@ -356,15 +348,15 @@ static void connection_is_closed_at_deadline(void **state)
 {
     (void)state;
     start_http();
-    const uint64_t start = now_ms();
+    const uint64_t start = harness_now_ms();
     const int fd = connect_http(HARNESS_WAIT_MS);
     assert_true(fd >= 0);
     while (send(fd, "G", 1, MSG_NOSIGNAL) == 1) {
-        assert_true(now_ms() - start < HARNESS_WAIT_MS);
+        assert_true(harness_now_ms() - start < HARNESS_WAIT_MS);
         usleep(200000);
     }
     assert_true(errno == EPIPE || errno == ECONNRESET);
-    assert_true(now_ms() - start >= 4000);
+    assert_true(harness_now_ms() - start >= 4000);
     close(fd);
     assert_true(harness_stop(&h));
 }
@@ -502,8 +494,8 @@ static void file_is_written_regularly(void **state)
     start_file();
     await_file();
     expect_published(path, "");
-    for (const uint64_t start = now_ms(); texts < 5;) {
-        assert_true(now_ms() - start < HARNESS_WAIT_MS);
+    for (const uint64_t start = harness_now_ms(); texts < 5;) {
+        assert_true(harness_now_ms() - start < HARNESS_WAIT_MS);
         const size_t size = shufd_read(path, text, sizeof text);
         static const char first[] = "# HELP shufd_build_info ";
         static const char end[] = "\nprocess_resident_memory_bytes{daemon=\"s\"} ";
@@ -547,14 +539,14 @@ static void file_is_replaced_by_rename(void **state)
 {
     (void)state;
     unsigned renames = 0;
-    const uint64_t start = now_ms();
+    const uint64_t start = harness_now_ms();
     char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
     start_file();
     const int watch = inotify_init1(IN_CLOEXEC);
     assert_true(inotify_add_watch(watch, h.directory, IN_CREATE | IN_MODIFY | IN_MOVED_TO) >= 0);
     while (renames < 3) {
         struct pollfd news = {watch, POLLIN, 0};
-        assert_true(now_ms() - start < HARNESS_WAIT_MS);
+        assert_true(harness_now_ms() - start < HARNESS_WAIT_MS);
         assert_int_equal(poll(&news, 1, HARNESS_WAIT_MS), 1);
         const ssize_t size = read(watch, events, sizeof events);
         for (ssize_t at = 0; at < size;) {

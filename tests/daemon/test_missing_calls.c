@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
  * A daemon in a sandbox that refuses a system call of shared memory, or that hides /proc/meminfo or
- * the control groups.
- * It says so, also with --check, and serves copies within the configured memory.
+ * the control groups. It says so, also with --check, and serves copies within the configured
+ * memory. A filter of system calls imitates the sandbox.
  */
 #include "shuf.h"
 #include "support/child.h"
+#include "support/client.h"
 #include "support/cmocka_all.h"
 #include "support/memory_group.h"
-#include "support/shufd.h"
 #include "support/wire.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -221,10 +222,132 @@ static void hidden_control_groups(void **state)
     memory_group_remove();
 }
 
+/* ---- No file leases: the daemon warns, sends copies, and leaves no memory charged ---- */
+
+enum { LEASES_N = 1000000 };
+
+static struct harness h;
+
+/* Makes fcntl(fd, F_SETLEASE, ...) fail with EINVAL in this process and in the daemon that it
+ * starts. */
+static void forbid_file_leases(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fcntl, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                 offsetof(struct seccomp_data, args[1])), /* little endian */
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_SETLEASE, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {.len = sizeof code / sizeof *code, .filter = code};
+    assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+    assert_int_equal(fcntl(STDERR_FILENO, F_SETLEASE, F_UNLCK), -1);
+    assert_int_equal(errno, EINVAL);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    forbid_file_leases();
+    wire_start(&h, harness_backend, "cache_time = 0\nhost_memory = 64Mi\n");
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    return harness_stop(&h) ? 0 : -1;
+}
+
+static bool log_has(const char *text)
+{
+    char log[4096];
+    FILE *file = fopen(h.log, "re");
+    assert_non_null(file);
+    log[fread(log, 1, sizeof log - 1, file)] = '\0';
+    fclose(file);
+    return strstr(log, text) != NULL;
+}
+
+/* Waits for the warning, because another thread of the daemon writes the log. */
+static void missing_file_leases_are_logged(void **state)
+{
+    static const char text[] = "not lent (memfd): the kernel grants no file leases; sysctl";
+    (void)state;
+    for (unsigned waited = 0; !log_has(text);)
+        wire_wait(&waited, text);
+    assert_true(wire_status(&h).copies_host);
+}
+
+static void memfd_leases_are_refused(void **state)
+{
+    static const shuf_lease_options memfd = {.transports = SHUF_MEMFD};
+    const shuf_request p = {.permutation = {.n = LEASES_N, .seed = 7}};
+    shuf_lease *lease = NULL;
+    shuf *handle = client_open_at(&h);
+    (void)state;
+    assert_int_equal(shuf_lease_take(handle, &p, &memfd, &lease), SHUF_DENIED);
+    assert_non_null(strstr(shuf_message(handle), "too: the kernel grants no file leases; sysctl"));
+    shuf_close(handle);
+}
+
+static void inline_results_and_shuffles_work(void **state)
+{
+    const shuf_request p = {.permutation = {.n = LEASES_N, .seed = 7}};
+    const shuf_records records = {.n = LEASES_N, .record = sizeof(uint32_t), .seed = 7};
+    uint32_t *values = malloc(3 * LEASES_N * sizeof *values);
+    shuf *handle = client_open_at(&h);
+    (void)state;
+    assert_non_null(values);
+    for (uint32_t i = 0; i < LEASES_N; i++)
+        values[i] = i;
+    assert_int_equal(shuf_copy(handle, &p, values + LEASES_N, LEASES_N * sizeof *values, NULL),
+                     SHUF_OK);
+    assert_int_equal(shuf_shuffle(handle, &records, values, values + 2 * LEASES_N,
+                                  LEASES_N * sizeof *values, NULL),
+                     SHUF_OK);
+    assert_memory_equal(values + LEASES_N, values + 2 * LEASES_N, LEASES_N * sizeof *values);
+    shuf_close(handle);
+    free(values);
+}
+
+/* Computes more results than the budget has room for. This succeeds only if the memory of each is
+ * free again. */
+static void nothing_stays_charged(void **state)
+{
+    (void)state;
+    uint32_t *values = malloc(LEASES_N * sizeof *values);
+    shuf *handle = client_open_at(&h);
+    assert_non_null(values);
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        const shuf_request p = {.permutation = {.n = LEASES_N, .seed = seed}};
+        assert_int_equal(shuf_copy(handle, &p, values, LEASES_N * sizeof *values, NULL), SHUF_OK);
+    }
+    shuf_close(handle);
+    free(values);
+    WIRE_AWAIT(&h, s, s.blocks == 0 && s.host_used == 0 && s.pending_free == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refused_calls), cmocka_unit_test(hidden_meminfo),
-        cmocka_unit_test(hidden_control_groups), cmocka_unit_test(no_calls_by_path)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+        cmocka_unit_test(refused_calls),
+        cmocka_unit_test(hidden_meminfo),
+        cmocka_unit_test(hidden_control_groups),
+        cmocka_unit_test(no_calls_by_path),
+    };
+    const struct CMUnitTest lease_tests[] = {
+        cmocka_unit_test(missing_file_leases_are_logged),
+        cmocka_unit_test(memfd_leases_are_refused),
+        cmocka_unit_test(inline_results_and_shuffles_work),
+        cmocka_unit_test(nothing_stays_charged),
+    };
+    int failed = 0;
+    harness_backend = "cpu";
+    if (!TEST_THREAD_SANITIZED) /* its OpenMP run time needs shared memory itself */
+        failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return failed + cmocka_run_group_tests(lease_tests, start, stop); /* forbids a call for good */
 }

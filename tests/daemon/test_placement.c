@@ -7,7 +7,7 @@
 #include "simd/simd_ops.h"
 #include "support/cmocka_all.h"
 #include "support/fake_backend.h"
-#include "support/wire_shuffle.h"
+#include "support/wire.h"
 
 #include "shuf/primefold.h"
 

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of client processes: observers of one process share a pidfd, and each learns of its
- * end. A PID that is used again is a new process: the test gives two processes the same number.
+ * How the daemon learns of the end of processes and inodes. Observers of one process share a pidfd,
+ * and each learns of its end. A PID that is used again is a new process: the test gives two
+ * processes the same number. A watch of an inode ends with it, even if the kernel's queue of events
+ * was full.
  */
 #include "memory/client_process.h"
+#include "memory/inode_watch.h"
 #include "support/child.h"
 #include "support/cmocka_all.h"
-#include "support/descriptors.h"
 #include "support/random.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -222,14 +226,82 @@ static void reused_pid_is_another_process(void **state)
     close(next.socket);
 }
 
+/* ---- Watches of inodes ---- */
+
+enum { MANY = 20000 }; /* the kernel's queue has 16384 events by default */
+
+static struct shuf__inode_watches inode_watches;
+static struct shuf__inode_watch kept, closed[MANY];
+
+static int open_path(int fd)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return open(path, O_PATH | O_CLOEXEC);
+}
+
+/* Returns an O_PATH descriptor of a file that is watched and has no other descriptor. */
+static int watch_and_keep(void)
+{
+    const int fd = memfd_create("kept", MFD_CLOEXEC), path = open_path(fd);
+    assert_true(fd >= 0 && path >= 0);
+    shuf__inode_watch_begin(&inode_watches, &kept, fd);
+    close(fd);
+    return path;
+}
+
+static void watch_and_close(int count)
+{
+    for (int i = 0; i < count; i++) {
+        const int fd = memfd_create("gone", MFD_CLOEXEC);
+        assert_true(fd >= 0);
+        shuf__inode_watch_begin(&inode_watches, &closed[i], fd);
+        assert_true(closed[i].id > 0);
+        close(fd);
+    }
+}
+
+static void watches_end_with_their_inodes(void **state)
+{
+    const int count = *(const int *)*state;
+    shuf__inode_watches_open(&inode_watches);
+    assert_true(inode_watches.inotify >= 0);
+    const int path = watch_and_keep();
+    watch_and_close(count);
+    shuf__inode_watches_update(&inode_watches);
+    assert_true(kept.id > 0);
+    for (int i = 0; i < count; i++)
+        assert_int_equal(closed[i].id, 0);
+    close(path);
+    shuf__inode_watches_update(&inode_watches);
+    assert_int_equal(kept.id, 0);
+    assert_null(inode_watches.tree);
+    shuf__inode_watches_close(&inode_watches);
+}
+
+/* If inotify is not available, no inode is watched. */
+static void nothing_is_watched_without_inotify(void **state)
+{
+    (void)state;
+    inode_watches = (struct shuf__inode_watches){.inotify = -1};
+    close(watch_and_keep());
+    assert_int_equal(kept.id, 0);
+    shuf__inode_watches_update(&inode_watches);
+    shuf__inode_watch_end(&inode_watches, &kept);
+}
+
 int main(void)
 {
     random_start("process");
+    static int few = 10, many = MANY;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(observers_share_a_pidfd, start, stop),
         cmocka_unit_test_setup_teardown(references_end_in_any_order, start, stop),
         cmocka_unit_test_setup_teardown(ended_process_is_not_observed, start, stop),
         cmocka_unit_test_setup_teardown(reused_pid_is_another_process, start, stop),
+        cmocka_unit_test_prestate(watches_end_with_their_inodes, &few),
+        cmocka_unit_test_prestate(watches_end_with_their_inodes, &many),
+        cmocka_unit_test(nothing_is_watched_without_inotify),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

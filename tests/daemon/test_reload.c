@@ -5,7 +5,6 @@
 #include "config/config.h"
 #include "support/cmocka_all.h"
 #include "support/command.h"
-#include "support/shufd.h"
 #include "support/wire.h"
 
 #include <fcntl.h>

@@ -17,35 +17,19 @@
 
 #include <cmocka.h>
 
-static const char *backend;
-
 /* The daemon of all tests that need no settings of their own. */
-static struct harness shared;
-
-static int start_shared(void **state)
-{
-    (void)state;
-    return harness_start(&shared, backend, NULL) ? 0 : -1;
-}
-
-static int stop_shared(void **state)
-{
-    (void)state;
-    return harness_stop(&shared) ? 0 : -1;
-}
-
 /* ---- messages ---- */
 
 static void test_handshake(void **state)
 {
     (void)state;
-    struct wire *w = wire_open(&shared);
+    struct wire *w = wire_open(&harness_shared);
     wire_send_hello(w, SHUF__PROTOCOL_VERSION);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
     assert_int_equal(reply->body_case, SHUF__REPLY__BODY_HELLO);
     assert_int_equal(reply->hello->version, SHUF__PROTOCOL_VERSION);
     assert_memory_equal(reply->hello->daemon, "shufd ", 6);
-    assert_memory_equal(reply->hello->backend, backend, strlen(reply->hello->backend));
+    assert_memory_equal(reply->hello->backend, harness_backend, strlen(reply->hello->backend));
     assert_true(*reply->hello->device);
     wire_check_alive(w);
     wire_close(w);
@@ -54,7 +38,7 @@ static void test_handshake(void **state)
 static void test_wrong_version(void **state)
 {
     (void)state;
-    struct wire *w = wire_open(&shared);
+    struct wire *w = wire_open(&harness_shared);
     wire_send_hello(w, 9);
     const Shuf__Reply *reply = wire_expect(w, SHUF_VERSION, "protocol version 9: expected 1");
     assert_int_equal(reply->id, w->id);
@@ -67,12 +51,12 @@ static void test_hello_comes_first_and_once(void **state)
 {
     (void)state;
     struct shuf__result_message permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
-    struct wire *w = wire_open(&shared);
+    struct wire *w = wire_open(&harness_shared);
     wire_send_result(w, &permute);
     wire_expect(w, SHUF_PROTOCOL, "expected hello");
     wire_expect_end(w);
     wire_close(w);
-    w = wire_greet(&shared);
+    w = wire_greet(&harness_shared);
     wire_send_hello(w, SHUF__PROTOCOL_VERSION);
     wire_expect(w, SHUF_PROTOCOL, "hello: expected once");
     wire_expect_end(w);
@@ -81,7 +65,7 @@ static void test_hello_comes_first_and_once(void **state)
 
 static void expect_refused(bool greet, const void *bytes, size_t size, const char *text)
 {
-    struct wire *w = greet ? wire_greet(&shared) : wire_open(&shared);
+    struct wire *w = greet ? wire_greet(&harness_shared) : wire_open(&harness_shared);
     wire_send_bytes(w, bytes, size);
     wire_expect(w, SHUF_PROTOCOL, text);
     wire_expect_end(w);
@@ -123,7 +107,7 @@ static void test_large_unpacked_frame_is_refused(void **state)
         frame[used++] = 0x00;
     }
     shuf__frame_header(frame, used - SHUF__FRAME_HEADER);
-    struct wire *w = wire_greet(&shared), *other = wire_greet(&shared);
+    struct wire *w = wire_greet(&harness_shared), *other = wire_greet(&harness_shared);
     wire_send_bytes(w, frame, used);
     const Shuf__Reply *reply = wire_receive(w);
     assert_true(reply->status == SHUF_OK || reply->status == SHUF_PROTOCOL);
@@ -138,7 +122,7 @@ static void test_frame_sent_byte_by_byte(void **state)
     uint8_t frame[256];
     Shuf__Request request = SHUF__REQUEST__INIT;
     struct shuf__result_message permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
-    struct wire *w = wire_greet(&shared);
+    struct wire *w = wire_greet(&harness_shared);
     request.body_case = SHUF__REQUEST__BODY_RESULT;
     request.result = shuf__result_message_link(&permute);
     size_t size = wire_pack(w, &request, frame, sizeof frame);
@@ -156,7 +140,7 @@ static void test_pipelined_requests_are_served(void **state)
     enum { REQUESTS = 200 };
     static uint8_t bytes[REQUESTS * 64];
     size_t used = 0;
-    struct wire *w = wire_greet(&shared);
+    struct wire *w = wire_greet(&harness_shared);
     for (uint64_t i = 1; i <= REQUESTS; i++) {
         Shuf__Request request = SHUF__REQUEST__INIT;
         struct shuf__result_message permute =
@@ -186,11 +170,11 @@ static void test_pipelined_requests_are_served(void **state)
 static void test_status(void **state)
 {
     (void)state;
-    Shuf__StatusReply before = wire_status(&shared);
-    struct wire *w = wire_greet(&shared);
+    Shuf__StatusReply before = wire_status(&harness_shared);
+    struct wire *w = wire_greet(&harness_shared);
     wire_check_alive(w);
-    Shuf__StatusReply after = wire_status(&shared);
-    assert_int_equal(before.pid, shared.pid);
+    Shuf__StatusReply after = wire_status(&harness_shared);
+    assert_int_equal(before.pid, harness_shared.pid);
     assert_int_equal(after.served, before.served + 1);
     assert_true(after.clients >= 2); /* connections that have just closed may still count */
     assert_int_equal(after.queued, 0);
@@ -205,7 +189,7 @@ static void test_summary(void **state)
     (void)state;
     static const uint64_t first[] = {5, 9, 8, 0}, last[] = {2, 4, 3, 7};
     struct shuf__result_message permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
-    struct wire *w = wire_greet(&shared);
+    struct wire *w = wire_greet(&harness_shared);
     wire_send_result(w, &permute);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
     assert_string_equal(reply->result->algorithm, "primefold"); /* the default algorithm */
@@ -242,7 +226,7 @@ static void test_empty_shard(void **state)
     permute.shard.drop_last = true;
     permute.permute.epochs = UINT64_C(1) << 60;
     permute.delivery.fingerprint = true;
-    struct wire *w = wire_greet(&shared);
+    struct wire *w = wire_greet(&harness_shared);
     wire_send_result(w, &permute);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
     assert_int_equal(reply->result->count, 0);
@@ -277,7 +261,7 @@ static void test_bad_permutes_are_refused(void **state)
         {"", 1000000000, UINT64_C(1) << 62, 2, 1, SHUF_NO_MEMORY, "pass 2^63 bytes"},
         {"", UINT64_C(1) << 62, 0, 0, 0, SHUF_NO_MEMORY, "pass 2^63 bytes"},
     };
-    struct wire *w = wire_greet(&shared), *other = wire_greet(&shared);
+    struct wire *w = wire_greet(&harness_shared), *other = wire_greet(&harness_shared);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct shuf__result_message permute =
             wire_permutation(rows[i].n, (Shuf__Transport)rows[i].transport);
@@ -308,7 +292,7 @@ static void test_bad_views_are_refused(void **state)
         {5, 6, 1, "count 6: expected at most 5"},
         {1, UINT64_MAX, UINT64_MAX, "count 18446744073709551615: expected at most 1"},
     };
-    struct wire *w = wire_greet(&shared);
+    struct wire *w = wire_greet(&harness_shared);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct shuf__result_message permute =
             wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_INLINE);
@@ -335,9 +319,9 @@ static void test_client_leaves_during_computation(void **state)
 {
     (void)state;
     struct shuf__result_message endless = wire_endless_permutation();
-    struct wire *w = wire_greet(&shared), *other = wire_greet(&shared);
+    struct wire *w = wire_greet(&harness_shared), *other = wire_greet(&harness_shared);
     wire_send_result(w, &endless);
-    wire_await_queued(&shared, 1);
+    wire_await_queued(&harness_shared, 1);
     wire_close(w);
     wire_check_alive(other);
     wire_close(other);
@@ -347,13 +331,14 @@ static void test_client_leaves_in_the_queue(void **state)
 {
     (void)state;
     struct shuf__result_message endless = wire_endless_permutation();
-    struct wire *a = wire_greet(&shared), *b = wire_greet(&shared), *c = wire_greet(&shared);
+    struct wire *a = wire_greet(&harness_shared), *b = wire_greet(&harness_shared),
+                *c = wire_greet(&harness_shared);
     endless.permutation.seed++;
     wire_send_result(a, &endless);
-    wire_await_queued(&shared, 1);
+    wire_await_queued(&harness_shared, 1);
     endless.permutation.seed++; /* a different request, so another job */
     wire_send_result(b, &endless);
-    wire_await_queued(&shared, 2);
+    wire_await_queued(&harness_shared, 2);
     wire_close(b);
     wire_close(a);
     wire_check_alive(c);
@@ -366,15 +351,15 @@ static void test_client_leaves_during_payload(void **state)
     uint8_t bytes[1000];
     struct shuf__result_message permute =
         wire_permutation(8 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
-    struct wire *w = wire_greet(&shared), *other = wire_greet(&shared);
+    struct wire *w = wire_greet(&harness_shared), *other = wire_greet(&harness_shared);
     wire_send_result(w, &permute);
     wire_expect(w, SHUF_OK, "");
     wire_read_payload(w, bytes, sizeof bytes);
-    assert_true(wire_status(&shared).memory_used >= 32 << 20);
+    assert_true(wire_status(&harness_shared).memory_used >= 32 << 20);
     wire_close(w);
     wire_check_alive(other);
     wire_close(other);
-    wire_await_memory_free(&shared);
+    wire_await_memory_free(&harness_shared);
 }
 
 /* A client that shuts down its writing side counts as gone. */
@@ -382,21 +367,21 @@ static void test_half_close_ends_connection(void **state)
 {
     (void)state;
     struct shuf__result_message endless = wire_endless_permutation();
-    struct wire *w = wire_greet(&shared);
+    struct wire *w = wire_greet(&harness_shared);
     wire_send_result(w, &endless);
-    wire_await_queued(&shared, 1);
+    wire_await_queued(&harness_shared, 1);
     shutdown(w->fd, SHUT_WR);
     wire_expect_end(w);
     wire_close(w);
-    wire_await_queued(&shared, 0);
+    wire_await_queued(&harness_shared, 0);
 }
 
 static void test_unread_results(void **state)
 {
     (void)state;
     struct harness h;
-    assert_true(harness_start(&h, backend, NULL));
-    wire_check_unread_results(&h, strncmp(backend, "cpu", 3) == 0);
+    assert_true(harness_start(&h, harness_backend, NULL));
+    wire_check_unread_results(&h, strncmp(harness_backend, "cpu", 3) == 0);
     assert_true(harness_stop(&h));
 }
 
@@ -405,7 +390,7 @@ static void test_queue_full(void **state)
     (void)state;
     struct harness h;
     struct shuf__result_message endless = wire_endless_permutation();
-    wire_start(&h, backend, "queue = 1\n");
+    wire_start(&h, harness_backend, "queue = 1\n");
     struct wire *a = wire_greet(&h), *b = wire_greet(&h), *c = wire_greet(&h);
     endless.permutation.seed++;
     wire_send_result(a, &endless);
@@ -432,7 +417,7 @@ static void test_queue_place_of_lost_client_is_free(void **state)
     struct harness h;
     struct shuf__result_message endless = wire_endless_permutation(),
                                 small = wire_permutation(10, 0);
-    wire_start(&h, backend, "queue = 2\n");
+    wire_start(&h, harness_backend, "queue = 2\n");
     struct wire *running = wire_greet(&h), *last = wire_greet(&h);
     wire_send_result(running, &endless);
     wire_await_queued(&h, 1);
@@ -460,7 +445,7 @@ static void test_client_above_limit_is_refused(void **state)
 {
     (void)state;
     struct harness h;
-    wire_start(&h, backend, "clients = 2\n");
+    wire_start(&h, harness_backend, "clients = 2\n");
     struct wire *a = wire_greet(&h), *b = wire_greet(&h), *c = wire_open(&h);
     const Shuf__Reply *reply =
         wire_expect(c, SHUF_BUSY, "clients 2: the most that may be connected; try again later");
@@ -485,7 +470,7 @@ static void test_slow_frames_are_refused(void **state)
     (void)state;
     static const uint8_t half[] = {20, 0, 0, 0, 1, 2, 3};
     struct harness h;
-    wire_start(&h, backend, "frame_timeout = 3s\n");
+    wire_start(&h, harness_backend, "frame_timeout = 3s\n");
     struct wire *idle = wire_greet(&h), *silent = wire_open(&h), *slow = wire_greet(&h);
     for (size_t i = 0; i < sizeof half; i++) { /* a received byte does not restart the timeout */
         wire_send_bytes(slow, half + i, 1);
@@ -507,7 +492,7 @@ static void test_stopped_daemon_refuses_no_frame(void **state)
 {
     (void)state;
     struct harness h;
-    wire_start(&h, backend, "frame_timeout = 1s\n");
+    wire_start(&h, harness_backend, "frame_timeout = 1s\n");
     struct wire *w = wire_open(&h);
     WIRE_AWAIT(&h, s, s.clients == 2);
     assert_true(harness_pause(&h));
@@ -528,11 +513,11 @@ static void test_descriptors_are_refused(void **state)
     uint8_t frame[256];
     Shuf__Request request = SHUF__REQUEST__INIT;
     struct shuf__result_message permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
-    unsigned before = wire_descriptors(shared.pid);
+    unsigned before = wire_descriptors(harness_shared.pid);
     request.body_case = SHUF__REQUEST__BODY_RESULT;
     request.result = shuf__result_message_link(&permute);
     for (int i = 0; i < 10; i++) {
-        struct wire *w = wire_greet(&shared);
+        struct wire *w = wire_greet(&harness_shared);
         const size_t size = wire_pack(w, &request, frame, sizeof frame);
         const ssize_t sent = wire_try_descriptors(w->fd, frame, size, descriptors, DESCRIPTORS, 0);
         if (sent < 0) { /* Linux 6.16 and newer; server.old_kernel has the rest */
@@ -544,21 +529,21 @@ static void test_descriptors_are_refused(void **state)
         }
         wire_close(w);
     }
-    for (unsigned waited = 0; wire_descriptors(shared.pid) > before + 2;)
+    for (unsigned waited = 0; wire_descriptors(harness_shared.pid) > before + 2;)
         wire_wait(&waited, "no descriptors of clients are left");
 }
 
 static void connect_many(int connections)
 {
     for (int i = 0; i < connections; i++) {
-        struct wire *w = i % 4 ? wire_greet(&shared) : wire_open(&shared);
+        struct wire *w = i % 4 ? wire_greet(&harness_shared) : wire_open(&harness_shared);
         if (i % 4 == 1)
             wire_check_alive(w);
         if (i % 4 == 2)
             wire_send_bytes(w, "\x08", 1);
         wire_close(w);
     }
-    for (int waited = 0; wire_status(&shared).clients > 1; waited += 5) {
+    for (int waited = 0; wire_status(&harness_shared).clients > 1; waited += 5) {
         assert_true(waited < HARNESS_WAIT_MS);
         usleep(5000);
     }
@@ -568,12 +553,12 @@ static void test_connections_leak_nothing(void **state)
 {
     (void)state;
     connect_many(200);
-    unsigned descriptors = wire_descriptors(shared.pid);
-    uint64_t memory = wire_private_bytes(shared.pid);
+    unsigned descriptors = wire_descriptors(harness_shared.pid);
+    uint64_t memory = wire_private_bytes(harness_shared.pid);
     connect_many(1000);
-    assert_true(wire_descriptors(shared.pid) < descriptors + 10);
+    assert_true(wire_descriptors(harness_shared.pid) < descriptors + 10);
     if (!TEST_SANITIZED) /* a sanitizer keeps freed memory on purpose */
-        assert_true(wire_private_bytes(shared.pid) <= memory + (1 << 20));
+        assert_true(wire_private_bytes(harness_shared.pid) <= memory + (1 << 20));
 }
 
 int main(int argc, char **argv)
@@ -604,6 +589,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_descriptors_are_refused),
         cmocka_unit_test(test_connections_leak_nothing),
     };
-    backend = harness_backend_or_skip(argc, argv);
-    return cmocka_run_group_tests(tests, start_shared, stop_shared);
+    harness_backend = harness_backend_or_skip(argc, argv);
+    return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
 }

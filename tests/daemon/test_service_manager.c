@@ -8,7 +8,6 @@
 #include "support/child.h"
 #include "support/cmocka_all.h"
 #include "support/fake_backend.h"
-#include "support/shufd.h"
 #include "support/wire.h"
 
 #include <poll.h>

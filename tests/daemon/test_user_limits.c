@@ -7,7 +7,6 @@
 #include "shuf.h"
 #include "support/child.h"
 #include "support/cmocka_all.h"
-#include "support/shufd.h"
 #include "support/wire.h"
 
 #include <inttypes.h>

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Warm blocks of host memory: when the daemon makes one, which request uses it, and when it is
- * freed. The device and the machine's memory are fake.
+ * Warm blocks: when the daemon makes one, which request uses it, and when it is freed. The device
+ * and the machine's memory are fake, apart from the last tests.
  */
+#include "shuf.h"
 #include "support/child.h"
 #include "support/cmocka_all.h"
 #include "support/fake_backend.h"
-#include "support/shufd.h"
 #include "support/wire.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -292,8 +294,78 @@ static void warm_block_is_touched_by_hand_only_on_old_kernels(void **state)
     child_join(&child);
 }
 
-int main(void)
+/* ---- host_warm and device_warm of a real daemon; SIGHUP changes them ---- */
+
+enum { N = 60 << 20, PAGES = 4 * N / 4096 }; /* 240 MiB */
+
+static uint64_t page_faults(void)
 {
+    char path[64];
+    uint64_t count = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)h.pid);
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %" SCNu64, &count), 1);
+    fclose(file);
+    return count;
+}
+
+/* Takes a lease. Returns the number of pages that the daemon touched for the first time. */
+static uint64_t lease_and_count_page_faults(uint64_t seed, uint64_t *used)
+{
+    shuf *handle;
+    shuf_lease *lease = NULL;
+    const shuf_request request = {.permutation = {.n = N, .seed = seed}};
+    assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
+    const uint64_t before = page_faults();
+    assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_OK);
+    const uint64_t count = page_faults() - before;
+    /* on a GPU the workspace is not counted here, because it is in device memory */
+    *used = wire_status(&h).host_used;
+    assert_int_equal(shuf_lease_release(handle, &lease), SHUF_OK);
+    shuf_close(handle);
+    return count;
+}
+
+static void rewrite(const char *text)
+{
+    char path[HARNESS_PATH + 8];
+    snprintf(path, sizeof path, "%s/conf", h.directory);
+    shufd_write(path, text);
+    kill(h.pid, SIGHUP);
+}
+
+static void first_result_uses_touched_memory(void **state)
+{
+    (void)state;
+    uint64_t bytes;
+    wire_start(&h, harness_backend,
+               "host_warm = 256Mi\ndevice_warm = 256Mi\nhost_memory = 1Gi\ndevice_memory = 1Gi\n");
+    const uint64_t device = harness_is_cuda() ? 256 * MI : 0;
+    WIRE_AWAIT(&h, s, s.host_idle == 256 * MI && s.device_idle == device);
+    /* A sanitizer touches its own memory too. */
+    assert_true(lease_and_count_page_faults(1, &bytes) < PAGES / (TEST_SANITIZED ? 2 : 8));
+    assert_int_equal(bytes, 256 * MI);
+    assert_true(harness_stop(&h));
+}
+
+static void reload_changes_warm_blocks(void **state)
+{
+    (void)state;
+    wire_start(&h, harness_backend, "host_memory = 1Gi\ndevice_memory = 1Gi\n");
+    assert_int_equal(wire_status(&h).memory_used, 0);
+    rewrite("host_memory = 1Gi\ndevice_memory = 1Gi\nhost_warm = 64Mi\ndevice_warm = 64Mi\n");
+    WIRE_AWAIT(&h, s, s.memory_used == 64 * MI && s.host_used == 64 * MI);
+    rewrite("host_memory = 1Gi\ndevice_memory = 1Gi\nhost_warm = 32Mi\ndevice_warm = 32Mi\n");
+    WIRE_AWAIT(&h, s, s.memory_used == 32 * MI && s.host_used == 32 * MI);
+    rewrite("host_memory = 1Gi\ndevice_memory = 1Gi\n");
+    WIRE_AWAIT(&h, s, s.memory_used == 0 && s.host_used == 0);
+    assert_true(harness_stop(&h));
+}
+
+int main(int argc, char **argv)
+{
+    harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(warm_block_is_made_at_start, make_machine),
         cmocka_unit_test_setup(warm_block_is_reused, make_machine),
@@ -306,6 +378,8 @@ int main(void)
         cmocka_unit_test_setup(shortage_frees_warm_block, make_machine),
         cmocka_unit_test_setup(warm_block_is_touched_by_hand_only_on_old_kernels, make_machine),
         cmocka_unit_test_setup(daemon_ends_while_making_warm_block, make_machine),
+        cmocka_unit_test(first_result_uses_touched_memory),
+        cmocka_unit_test(reload_changes_warm_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

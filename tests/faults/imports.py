@@ -5,7 +5,7 @@
 imports.py BUILD
 
 Each function of libc that shufd, shufctl or libshuf imports must be a function of the fault shim
-(tests/faults/shim_calls.c), or stand in CANNOT_FAIL with the reason. The shim also counts the calls
+(tests/faults/shim.c), or stand in CANNOT_FAIL with the reason. The shim also counts the calls
 that libuv, libmicrohttpd, libsystemd and Jansson make. Their imports are not checked, because most of
 them belong to functions that these programs do not use.
 """
@@ -78,7 +78,7 @@ def main():
         for symbol in filter(of_libc, symbols(build / program, "undefined")):
             name = symbol.split("@")[0]
             if plain(name) not in counted | listed:
-                print(f"{program}: {name}: expected in tests/faults/shim_calls.c, or in CANNOT_FAIL of "
+                print(f"{program}: {name}: expected in tests/faults/shim.c, or in CANNOT_FAIL of "
                       "tests/faults/imports.py")
                 missing += 1
     return 1 if missing else 0

@@ -7,7 +7,6 @@
 #include "fuzz.h"
 #include "message.h"
 #include "net/inbox.h"
-#include "wire_mutator.h"
 
 #include <endian.h>
 #include <sys/socket.h>

@@ -10,7 +10,6 @@
 #include "fuzz.h"
 #include "message.h"
 #include "shuf.h"
-#include "wire_mutator.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,6 @@
  */
 #include "fuzz.h"
 #include "result_message.h"
-#include "wire_mutator.h"
 
 #include <math.h>
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * See wire_mutator.h.
+ * Mutations of protobuf messages and of streams of frames. See fuzz.h.
  */
-#include "wire_mutator.h"
-
 #include "fuzz.h"
+
 #include "message.h"
 
 #include <stdbool.h>

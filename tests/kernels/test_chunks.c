@@ -46,15 +46,6 @@ static uint64_t look_up(const shuf_chunks *chunks, shuf_direction direction, uin
 
 /* ---- The golden table ---- */
 
-static uint64_t next_number(char **text)
-{
-    char *end;
-    const uint64_t value = strtoull(*text, &end, 0);
-    assert_ptr_not_equal(end, *text);
-    *text = end;
-    return value;
-}
-
 static void check_whole(const shuf_chunks *chunks, uint64_t fingerprint, char *text)
 {
     const uint64_t n = shuf_chunks_length(chunks);
@@ -64,7 +55,7 @@ static void check_whole(const shuf_chunks *chunks, uint64_t fingerprint, char *t
     for (uint64_t i = 0; i < n; i++) {
         if (n > GOLDEN_WHOLE && i == GOLDEN_HEAD)
             i = n - GOLDEN_TAIL;
-        assert_int_equal(values[i], next_number(&text));
+        assert_int_equal(values[i], golden_number(&text));
         assert_int_equal(look_up(chunks, SHUF_FORWARD, i), values[i]);
         assert_int_equal(look_up(chunks, SHUF_INVERSE, values[i]), i);
     }
@@ -74,7 +65,7 @@ static void check_whole(const shuf_chunks *chunks, uint64_t fingerprint, char *t
 static void check_single(const shuf_chunks *chunks, char *text)
 {
     while (strpbrk(text, "0123456789")) {
-        const uint64_t position = next_number(&text), record = next_number(&text);
+        const uint64_t position = golden_number(&text), record = golden_number(&text);
         uint64_t value;
         expect_ok(shuf_chunks_fill(chunks, position, 1, 1, 1, SHUF_U64, &value));
         assert_int_equal(value, record);
@@ -90,15 +81,15 @@ static void golden_table(void **state)
     static uint64_t sizes[CHUNKS];
     unsigned rows = 0;
     for (char *text; (text = golden_line(table)); rows++) {
-        shuf_chunks_request request = {.seed = next_number(&text), .sizes = sizes};
-        request.epoch = next_number(&text);
-        request.window = next_number(&text);
-        request.count = next_number(&text);
+        shuf_chunks_request request = {.seed = golden_number(&text), .sizes = sizes};
+        request.epoch = golden_number(&text);
+        request.window = golden_number(&text);
+        request.count = golden_number(&text);
         assert_in_range(request.count, 1, CHUNKS);
         for (size_t i = 0; i < request.count; i++)
-            sizes[i] = next_number(&text);
+            sizes[i] = golden_number(&text);
         shuf_chunks *chunks = make(&request);
-        const uint64_t fingerprint = next_number(&text);
+        const uint64_t fingerprint = golden_number(&text);
         if (fingerprint)
             check_whole(chunks, fingerprint, text);
         else

@@ -2,12 +2,14 @@
  *
  * Plans of exchanges on the host, for every instruction set of this processor. All plans of a world
  * are carried out on numbered records, and the outputs are compared with the definition of a
- * shuffle. A world that is too large for that is checked rank by rank, by look-ups.
+ * shuffle. A world that is too large for that is checked rank by rank, by look-ups. For each place
+ * of a one-sided plan, the record is compared with the definition of a shuffle, and the order of
+ * the lists with the definition of the plan.
  */
-#include "support/host_plans.h"
-#include "support/random.h"
-
+#include "host/exchange.h"
 #include "shuf/primefold.h"
+#include "support/cmocka_all.h"
+#include "support/random.h"
 
 #include <inttypes.h>
 #include <omp.h>
@@ -15,9 +17,72 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORLD_MOST = 24, N_MOST = 40000 };
+enum { WORLD_MOST = 24, N_MOST = 40000, GUARD = 64 };
 
-/* ---- One plan ---- */
+/* ---- Any plan ---- */
+
+static const struct shuf__simd_ops *simd; /* of the present run */
+
+static struct shuf__computation plan_computation(const struct shuf__plan *plan)
+{
+    struct shuf__error error;
+    struct shuf__computation c = {.request = {.plan = *plan}};
+    if (shuf__exchange_make(&c.request, &error))
+        fail_msg("%s", error.text);
+    return c;
+}
+
+/* Computes a plan, and checks that nothing is written beside the result and the workspace. */
+static void *compute_plan(struct shuf__computation c, int threads)
+{
+    const uint64_t bytes = shuf__request_shape(&c.request).bytes;
+    const uint64_t needed = shuf__exchange_bytes(threads, &c.request.plan);
+    uint8_t *out = malloc(bytes + GUARD), *beside = malloc(needed + GUARD);
+    const struct shuf__block workspace = {.memory = beside, .bytes = needed};
+    assert_true(out && beside);
+    memset(out, 0xa5, bytes + GUARD);
+    memset(beside, 0x5a, needed + GUARD);
+    c.workspace = &workspace;
+    assert_true(shuf__host_exchange(simd, threads, &c, out));
+    for (int i = 0; i < GUARD; i++)
+        assert_true(out[bytes + (size_t)i] == 0xa5 && beside[needed + (size_t)i] == 0x5a);
+    free(beside);
+    return out;
+}
+
+struct cancel {
+    unsigned calls, limit;
+};
+
+static bool is_last_call(void *context)
+{
+    struct cancel *cancel = context; /* called by any thread */
+    return __atomic_add_fetch(&cancel->calls, 1, __ATOMIC_RELAXED) >= cancel->limit;
+}
+
+/* Each call of `cancelled`, from the first to the last, ends the computation soon. */
+static void check_cancel(struct shuf__computation c)
+{
+    struct cancel cancel = {.limit = UINT32_MAX};
+    struct shuf__block workspace = {.bytes = shuf__exchange_bytes(2, &c.request.plan)};
+    void *out = malloc(shuf__request_shape(&c.request).bytes);
+    workspace.memory = malloc(workspace.bytes);
+    c.workspace = &workspace;
+    c.cancelled = is_last_call;
+    c.cancel_context = &cancel;
+    assert_true(shuf__host_exchange(simd, 2, &c, out));
+    const unsigned all = cancel.calls;
+    assert_true(all > 100);
+    for (unsigned limit = 1; limit <= all; limit += 13) {
+        cancel = (struct cancel){.limit = limit};
+        assert_false(shuf__host_exchange(simd, 2, &c, out));
+        assert_in_range(cancel.calls, limit, limit + 10);
+    }
+    free(workspace.memory);
+    free(out);
+}
+
+/* ---- One plan of both sides ---- */
 
 struct numbers {
     uint64_t *to, *from, *order, *places;
@@ -31,7 +96,7 @@ static uint64_t read_number(const void *values, unsigned width, uint64_t index)
 
 static struct shuf__computation computation_of(const struct shuf__plan *plan, shuf_dtype dtype)
 {
-    struct shuf__computation c = host_plan_computation(plan);
+    struct shuf__computation c = plan_computation(plan);
     if (dtype != SHUF_AUTO)
         c.request.dtype = dtype;
     return c;
@@ -42,7 +107,7 @@ static struct numbers compute(const struct shuf__plan *plan, int threads, shuf_d
     const struct shuf__computation c = computation_of(plan, dtype);
     const struct shuf__shape shape = shuf__request_shape(&c.request);
     struct numbers n = {.memory = malloc((shape.count + 1) * sizeof(uint64_t))};
-    void *out = host_plan_compute(c, threads);
+    void *out = compute_plan(c, threads);
     assert_non_null(n.memory);
     for (uint64_t i = 0; i < shape.count; i++)
         n.memory[i] = read_number(out, (unsigned)shape.width, i);
@@ -288,7 +353,7 @@ static void cancelled(void **state)
     (void)state;
     random_start("cancelled");
     const struct shuf__plan plan = plan_of(300000, 2, false);
-    host_plan_check_cancel(computation_of(&plan, SHUF_AUTO));
+    check_cancel(computation_of(&plan, SHUF_AUTO));
 }
 
 /* Plan and workspace take 16 bytes for each record, and counters. */
@@ -304,13 +369,233 @@ static void memory(void **state)
     assert_in_range(bytes, 16 * records, 16 * records + (16 << 20));
 }
 
+/* ---- One-sided plans ---- */
+
+enum { UNIT = SHUF__PART_UNIT };
+
+static struct shuf__computation one_sided_computation_of(const struct shuf__plan *plan)
+{
+    const struct shuf__computation c = plan_computation(plan);
+    assert_int_equal(c.request.dtype, SHUF_U32);
+    return c;
+}
+
+/* The window of a record, as docs/cluster.md defines it. */
+static uint64_t window_of(const struct shuf__plan *plan, unsigned bits, uint64_t position)
+{
+    uint64_t window = 0;
+    for (uint64_t r = 0;; r++) {
+        const struct shuf__range part = shuf__plan_part(plan, r, false);
+        if (position >= part.first && position - part.first < part.count)
+            return window + ((position - part.first) >> bits);
+        window += (part.count >> bits) + (part.count % (UINT64_C(1) << bits) != 0);
+    }
+}
+
+static uint64_t first_of(const struct shuf__plan *plan, uint64_t position)
+{
+    for (uint64_t r = 0;; r++) {
+        const struct shuf__range part = shuf__plan_part(plan, r, false);
+        if (position >= part.first && position - part.first < part.count)
+            return part.first;
+    }
+}
+
+static void check_part(const struct shuf__plan *plan, const shuf_primefold *f, uint64_t first,
+                       uint64_t count, const uint32_t *begins, const uint32_t *numbers,
+                       const uint32_t *indices)
+{
+    const struct shuf__windows windows = shuf__plan_windows(plan);
+    const struct shuf__range out = shuf__plan_part(plan, plan->rank, true);
+    uint32_t *next = malloc((windows.count + 1) * sizeof *next);
+    memcpy(next, begins, (windows.count + 1) * sizeof *next);
+    assert_int_equal(begins[0], 0);
+    assert_int_equal(begins[windows.count], count);
+    for (uint64_t k = 0; k < count; k++) {
+        const uint64_t place = out.first + first + k;
+        const uint64_t source =
+            plan->inverse ? shuf_primefold_inverse(f, place) : shuf_primefold_forward(f, place);
+        const uint64_t window = window_of(plan, windows.bits, source);
+        if (indices[k] != next[window] || numbers[indices[k]] != source - first_of(plan, source))
+            fail_msg("%s n %" PRIu64 " seed %" PRIu64 " rank %" PRIu64 " of %" PRIu64
+                     " inverse %d: place %" PRIu64 " has index %" PRIu32 ", expected %" PRIu32
+                     ", and the record of position %" PRIu64,
+                     simd->name, plan->permutation.n, plan->permutation.seed, plan->rank,
+                     plan->world, plan->inverse, first + k, indices[k], next[window], source);
+        next[window]++;
+    }
+    for (uint64_t w = 0; w < windows.count; w++)
+        assert_int_equal(next[w], begins[w + 1]);
+    free(next);
+}
+
+static void check_plan(const struct shuf__plan *plan, int threads)
+{
+    const struct shuf__permutation *p = &plan->permutation;
+    const uint64_t windows = shuf__plan_windows(plan).count, parts = shuf__plan_parts(plan);
+    const uint64_t places = shuf__plan_part(plan, plan->rank, true).count;
+    shuf_primefold f = shuf_primefold_make_keyed(p->n, shuf__permutation_key(p), p->epoch);
+    uint32_t *out = compute_plan(one_sided_computation_of(plan), threads);
+    const uint32_t *numbers = out + parts * (windows + 1), *indices = numbers + places;
+    shuf_primefold_make_inverse(&f);
+    for (uint64_t i = 0; i < parts; i++) {
+        const uint64_t first = i * plan->part, rest = places - first;
+        check_part(plan, &f, first, rest < plan->part ? rest : plan->part, out + i * (windows + 1),
+                   numbers + first, indices + first);
+    }
+    free(out);
+}
+
+static struct shuf__plan one_sided_plan_of(uint64_t n, uint64_t rank, uint64_t world, bool inverse)
+{
+    return (struct shuf__plan){
+        .permutation = {.n = n, .seed = n ^ random_u64(), .epoch = random_below(9)},
+        .rank = rank,
+        .world = world,
+        .inverse = inverse,
+        .part = UNIT * (1 + random_below(3))};
+}
+
+static void one_sided_edges(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {1, 2, 7, 255, 256, 257, 4097, 65536, 65537, 131072, 200003};
+    static const uint64_t worlds[] = {1, 2, 3, 8, SHUF__RANKS_ONE_SIDED};
+    random_start("edges");
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (size_t k = 0; k < sizeof worlds / sizeof *worlds; k++)
+            for (int inverse = 0; inverse < 2; inverse++) {
+                const struct shuf__plan plan =
+                    one_sided_plan_of(sizes[i], random_below(worlds[k]), worlds[k], inverse);
+                check_plan(&plan, 1 + inverse);
+            }
+}
+
+static void one_sided_uneven(void **state)
+{
+    (void)state;
+    random_start("uneven");
+    for (int i = 0; i < 60; i++) {
+        uint64_t input[SHUF__RANKS_ONE_SIDED], output[SHUF__RANKS_ONE_SIDED];
+        const uint64_t world = 1 + random_below(SHUF__RANKS_ONE_SIDED);
+        struct shuf__plan plan =
+            one_sided_plan_of(random_size(400000), random_below(world), world, random_below(2));
+        random_sizes(plan.permutation.n, plan.world, input);
+        random_sizes(plan.permutation.n, plan.world, output);
+        plan.input = i % 4 ? input : NULL;
+        plan.output = i % 4 != 1 ? output : NULL;
+        check_plan(&plan, 1 + (int)random_below(4));
+    }
+}
+
+/* Ranks of several windows. Values of 32 and of 64 bits. The checked rank gets few records. */
+static void one_sided_large_n(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {UINT64_C(5) << 20, UINT64_C(3) << 26, UINT64_C(1) << 32,
+                                     (UINT64_C(1) << 34) - 77};
+    random_start("large_n");
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int inverse = 0; inverse < 2; inverse++) {
+            const uint64_t n = sizes[i], few = 70000;
+            const uint64_t most = n < SHUF__ONE_SIDED_MOST ? n : SHUF__ONE_SIDED_MOST;
+            const uint64_t input[] = {most / 3,
+                                      0,
+                                      most - most / 3,
+                                      (n - most) / 3,
+                                      (n - most) / 3,
+                                      n - most - (n - most) / 3 * 2,
+                                      0};
+            const uint64_t output[] = {n - few - 1, 1, few, 0, 0, 0, 0};
+            struct shuf__plan plan = one_sided_plan_of(n, 2, 7, inverse);
+            plan.input = input;
+            plan.output = output;
+            check_plan(&plan, 2);
+        }
+}
+
+/* OpenMP may start fewer threads than a computation asks for, as with OMP_THREAD_LIMIT=1. */
+static void one_sided_fewer_threads(void **state)
+{
+    (void)state;
+    const int levels = omp_get_max_active_levels();
+    random_start("fewer_threads");
+    const struct shuf__plan plan = one_sided_plan_of(300000, 1, 2, false);
+    omp_set_max_active_levels(0); /* one thread */
+    check_plan(&plan, 4);
+    omp_set_max_active_levels(levels);
+}
+
+/* As many windows as possible: they have 2^21 records as long as their number permits this. */
+static void windows(void **state)
+{
+    (void)state;
+    struct shuf__plan plan = one_sided_plan_of(UINT64_C(1) << 29, 0, 4, false);
+    assert_int_equal(shuf__plan_windows(&plan).bits, 21);
+    assert_int_equal(shuf__plan_windows(&plan).count, 256);
+    plan.permutation.n++;
+    assert_int_equal(shuf__plan_windows(&plan).bits, 22);
+    assert_int_equal(shuf__plan_windows(&plan).count, 129);
+    plan = one_sided_plan_of(UINT64_C(1) << 38, 0, 64, false);
+    assert_int_equal(shuf__plan_windows(&plan).bits, 30);
+    assert_int_equal(shuf__plan_windows(&plan).count, 256);
+    plan = one_sided_plan_of(1, 0, 64, false);
+    assert_int_equal(shuf__plan_windows(&plan).count, 1);
+}
+
+static void one_sided_cancelled(void **state)
+{
+    (void)state;
+    random_start("cancelled");
+    struct shuf__plan plan = one_sided_plan_of(600000, 0, 2, false);
+    plan.part = UNIT;
+    check_cancel(one_sided_computation_of(&plan));
+}
+
+/* A plan takes 8 bytes for each record of the rank, and counters. */
+static void one_sided_memory(void **state)
+{
+    (void)state;
+    const struct shuf__plan plan = {
+        .permutation = {.n = UINT64_C(1) << 30}, .world = 4, .part = UINT64_C(1) << 26};
+    const struct shuf__computation c = one_sided_computation_of(&plan);
+    const uint64_t bytes =
+        shuf__request_shape(&c.request).bytes + shuf__exchange_bytes(16, &c.request.plan);
+    assert_in_range(bytes, UINT64_C(8) << 28, (UINT64_C(8) << 28) + (1 << 20));
+}
+
+/* Runs the tests with these instructions, if this processor has them. */
+static int run_with(const char *name, const struct CMUnitTest *tests, size_t count)
+{
+    struct shuf__error error;
+    if (shuf__simd_choose(name, &simd, &error) == SHUF_OK)
+        return _cmocka_run_group_tests(name, tests, count, NULL, NULL);
+    fprintf(stderr, "%s\n", error.text);
+    if (error.status != SHUF_DEVICE)
+        exit(1);
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(edges),     cmocka_unit_test(uneven),     cmocka_unit_test(many_windows),
-        cmocka_unit_test(large_n),   cmocka_unit_test(many_ranks), cmocka_unit_test(fewer_threads),
-        cmocka_unit_test(cancelled), cmocka_unit_test(memory),
+        cmocka_unit_test(edges),
+        cmocka_unit_test(uneven),
+        cmocka_unit_test(many_windows),
+        cmocka_unit_test(large_n),
+        cmocka_unit_test(many_ranks),
+        cmocka_unit_test(fewer_threads),
+        cmocka_unit_test(cancelled),
+        cmocka_unit_test(memory),
+        cmocka_unit_test(one_sided_edges),
+        cmocka_unit_test(one_sided_uneven),
+        cmocka_unit_test(one_sided_large_n),
+        cmocka_unit_test(one_sided_fewer_threads),
+        cmocka_unit_test(windows),
+        cmocka_unit_test(one_sided_cancelled),
+        cmocka_unit_test(one_sided_memory),
     };
-    return HOST_PLAN_RUN("scalar", tests) + HOST_PLAN_RUN("avx2", tests) +
-           HOST_PLAN_RUN("avx512", tests);
+    const size_t count = sizeof tests / sizeof *tests;
+    return run_with("scalar", tests, count) + run_with("avx2", tests, count) +
+           run_with("avx512", tests, count);
 }

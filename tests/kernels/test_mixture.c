@@ -54,34 +54,26 @@ static void expect_ok(shuf_status status)
 
 /* ---- The golden table ---- */
 
-static uint64_t next_number(char **row)
-{
-    char *end;
-    const uint64_t value = strtoull(*row, &end, 0);
-    assert_ptr_not_equal(end, *row);
-    *row = end;
-    return value;
-}
-
 static void read_mix(char **row, struct mix *mix)
 {
-    const uint64_t block = next_number(row), seed = next_number(row), sources = next_number(row);
+    const uint64_t block = golden_number(row), seed = golden_number(row),
+                   sources = golden_number(row);
     assert_in_range(sources, 1, SOURCES);
     mix_begin(mix, sources, 0);
     mix->request.block = block;
     mix->request.seed = seed;
     for (size_t i = 0; i < sources; i++) {
-        mix->source[i].records = next_number(row);
-        mix->source[i].epochs = next_number(row);
-        mix->source[i].chunk = next_number(row);
-        mix->source[i].window = next_number(row);
+        mix->source[i].records = golden_number(row);
+        mix->source[i].epochs = golden_number(row);
+        mix->source[i].chunk = golden_number(row);
+        mix->source[i].window = golden_number(row);
     }
-    mix->request.stage_count = next_number(row);
+    mix->request.stage_count = golden_number(row);
     assert_in_range(mix->request.stage_count, 1, STAGES);
     for (size_t s = 0; s < mix->request.stage_count; s++) {
-        mix->stage[s] = (shuf_stage){next_number(row), mix->weights[s]};
+        mix->stage[s] = (shuf_stage){golden_number(row), mix->weights[s]};
         for (size_t i = 0; i < sources; i++)
-            mix->weights[s][i] = next_number(row);
+            mix->weights[s][i] = golden_number(row);
     }
 }
 
@@ -121,11 +113,11 @@ static void golden_table(void **state)
         static struct mix mix;
         read_mix(&row, &mix);
         expect_ok(make(&mix));
-        assert_int_equal(shuf_mixture_length(mix.mixture), next_number(&row));
+        assert_int_equal(shuf_mixture_length(mix.mixture), golden_number(&row));
         while (strpbrk(row, "0123456789")) {
-            const uint64_t position = next_number(&row), source = next_number(&row);
-            const uint64_t epoch = next_number(&row);
-            check_place(&mix, position, (uint32_t)source, epoch, next_number(&row));
+            const uint64_t position = golden_number(&row), source = golden_number(&row);
+            const uint64_t epoch = golden_number(&row);
+            check_place(&mix, position, (uint32_t)source, epoch, golden_number(&row));
         }
         shuf_mixture_free(mix.mixture);
     }

@@ -60,25 +60,16 @@ struct row {
     } weights;
 };
 
-static uint64_t next_number(char **text)
-{
-    char *end;
-    const uint64_t value = strtoull(*text, &end, 0);
-    assert_ptr_not_equal(end, *text);
-    *text = end;
-    return value;
-}
-
 static void read_row(char **text, struct row *row)
 {
     const char *name = strsep(text, " ");
     row->type = strcmp(name, "f64") == 0 ? SHUF_F64 : *name == 'f' ? SHUF_F32 : SHUF_U64;
-    row->seed = next_number(text);
-    row->epoch = next_number(text);
-    row->count = next_number(text);
+    row->seed = golden_number(text);
+    row->epoch = golden_number(text);
+    row->count = golden_number(text);
     assert_in_range(row->count, 1, 512);
     for (uint64_t i = 0; i < row->count; i++) {
-        const uint64_t bits = next_number(text);
+        const uint64_t bits = golden_number(text);
         if (row->type == SHUF_F32)
             row->weights.narrow[i] = (uint32_t)bits;
         else
@@ -89,10 +80,10 @@ static void read_row(char **text, struct row *row)
 static void check_columns(char **text, const struct row *row)
 {
     struct shuf__weight_table table = make_table(&row->weights, row->type, row->count);
-    assert_int_equal(next_number(text), UINT64_C(1) << table.bits);
+    assert_int_equal(golden_number(text), UINT64_C(1) << table.bits);
     for (uint64_t i = 0; i < UINT64_C(1) << table.bits; i++) {
-        assert_int_equal(table.column[i] >> table.bits, next_number(text));
-        assert_int_equal(table.column[i] & ((UINT64_C(1) << table.bits) - 1), next_number(text));
+        assert_int_equal(table.column[i] >> table.bits, golden_number(text));
+        assert_int_equal(table.column[i] & ((UINT64_C(1) << table.bits) - 1), golden_number(text));
     }
     shuf__weight_table_free(&table);
 }
@@ -122,8 +113,8 @@ static void golden_table(void **state)
         check_columns(&text, &row);
         shuf_weights *weights = make(&row.weights, row.type, row.count);
         while (strpbrk(text, "0123456789")) {
-            const uint64_t i = next_number(&text);
-            check_draw(weights, &row, i, next_number(&text));
+            const uint64_t i = golden_number(&text);
+            check_draw(weights, &row, i, golden_number(&text));
         }
         shuf_weights_free(weights);
     }
@@ -146,9 +137,9 @@ static void golden_samples(void **state)
         static struct row row;
         uint64_t expected[512], out[512];
         read_row(&text, &row);
-        const uint64_t count = next_number(&text);
+        const uint64_t count = golden_number(&text);
         for (uint64_t i = 0; i < count; i++)
-            expected[i] = next_number(&text);
+            expected[i] = golden_number(&text);
         for (uint64_t size = 0; size <= count; size++) {
             sample(&row.weights, row.type, row.count, row.seed, row.epoch, size, out);
             assert_memory_equal(out, expected, size * sizeof *out);

@@ -5,7 +5,7 @@
 #include "doctor.h"
 #include "identity.h"
 #include "support/shufctl.h"
-#include "support/shufd.h"
+#include "support/wire.h"
 
 #include "support/cmocka_all.h"
 

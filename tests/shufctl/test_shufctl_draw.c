@@ -6,7 +6,6 @@
 #include "support/cmocka_all.h"
 #include "support/draws.h"
 #include "support/golden.h"
-#include "support/json.h"
 #include "support/shufctl.h"
 
 #include <inttypes.h>

@@ -6,7 +6,6 @@
 #include "shuf.h"
 #include "support/cmocka_all.h"
 #include "support/golden.h"
-#include "support/json.h"
 #include "support/shufctl.h"
 
 #include <inttypes.h>
@@ -20,15 +19,6 @@
 /* ---- The golden table ---- */
 
 enum { GOLDEN_ROWS = 10, LISTS = 4 };
-
-static uint64_t next_number(char **row)
-{
-    char *end;
-    const uint64_t value = strtoull(*row, &end, 0);
-    assert_ptr_not_equal(end, *row);
-    *row = end;
-    return value;
-}
 
 /* The text of a command line that grows. */
 struct line {
@@ -47,13 +37,13 @@ static void line_begin(struct line *line)
 static void read_stages(char **row, FILE *to, uint64_t sources, uint64_t stages)
 {
     for (uint64_t s = 0; s < stages; s++) {
-        const uint64_t first = next_number(row);
+        const uint64_t first = golden_number(row);
         if (s == 0)
             fputs(" --weights ", to);
         else
             fprintf(to, " --stage %" PRIu64 ":", first);
         for (uint64_t i = 0; i < sources; i++)
-            fprintf(to, "%s%" PRIu64, i ? "," : "", next_number(row));
+            fprintf(to, "%s%" PRIu64, i ? "," : "", golden_number(row));
     }
 }
 
@@ -62,19 +52,20 @@ static void read_options(char **row, struct line *line)
 {
     static const char *const names[LISTS] = {"sizes", "epochs", "chunk", "window"};
     static uint64_t lists[LISTS][SHUF_SOURCES_MOST];
-    const uint64_t block = next_number(row), seed = next_number(row), sources = next_number(row);
+    const uint64_t block = golden_number(row), seed = golden_number(row),
+                   sources = golden_number(row);
     assert_in_range(sources, 1, SHUF_SOURCES_MOST);
     line_begin(line);
     fprintf(line->to, "mix --block %" PRIu64 " --seed %" PRIu64, block, seed);
     for (uint64_t i = 0; i < sources; i++)
         for (int l = 0; l < LISTS; l++)
-            lists[l][i] = next_number(row);
+            lists[l][i] = golden_number(row);
     for (int l = 0; l < LISTS; l++) {
         fprintf(line->to, " --%s ", names[l]);
         for (uint64_t i = 0; i < sources; i++)
             fprintf(line->to, "%s%" PRIu64, i ? "," : "", lists[l][i]);
     }
-    const uint64_t stages = next_number(row);
+    const uint64_t stages = golden_number(row);
     read_stages(row, line->to, sources, stages);
     fclose(line->to);
 }
@@ -107,12 +98,12 @@ static void golden_table(void **state)
     for (char *row; (row = golden_line(table)); rows++) {
         struct line line;
         read_options(&row, &line);
-        next_number(&row); /* the length */
+        golden_number(&row); /* the length */
         for (int number = 0; strpbrk(row, "0123456789"); number++) {
-            const uint64_t position = next_number(&row);
+            const uint64_t position = golden_number(&row);
             uint64_t place[3];
             for (int column = 0; column < 3; column++)
-                place[column] = next_number(&row);
+                place[column] = golden_number(&row);
             if (number % GOLDEN_STEP == 0)
                 check_place(line.text, position, place);
         }
@@ -163,7 +154,7 @@ static void table_has_places_of_the_library(void **state)
     for (int i = 0; i < COUNT; i++) {
         uint64_t row[4];
         for (int column = 0; column < 4; column++)
-            row[column] = next_number(&rest);
+            row[column] = golden_number(&rest);
         assert_int_equal(row[0], OFFSET + i * STRIDE);
         assert_int_equal(row[1], places.source[i]);
         assert_int_equal(row[2], places.epoch[i]);
@@ -177,7 +168,7 @@ static void check_text(const char *text)
 {
     char *rest = (char *)text;
     for (int i = 0; i < COUNT; i++)
-        assert_int_equal(next_number(&rest), places.index[i]);
+        assert_int_equal(golden_number(&rest), places.index[i]);
     assert_string_equal(rest, "\n");
 }
 

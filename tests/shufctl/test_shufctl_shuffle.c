@@ -6,7 +6,6 @@
 #include "shuf.h"
 #include "support/cmocka_all.h"
 #include "support/expected.h"
-#include "support/json.h"
 #include "support/random.h"
 #include "support/shufctl.h"
 #include "support/take.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The latency of a bystander: a client that sends small requests, one after the other, while other
- * clients load the daemon. Other programs of the machine must not fail a test. So the bystander and
- * the daemon's loop run at the highest priority meanwhile, if the test may set it. A bound is
- * relative to the latency without the load. All failures fail the running cmocka test.
+ * Loads on a daemon. The latency of a bystander: a client that sends small requests, one after the
+ * other, while other clients load the daemon. Other programs of the machine must not fail a test.
+ * So the bystander and the daemon's loop run at the highest priority meanwhile, if the test may set
+ * it. A bound is relative to the latency without the load. All failures fail the running cmocka
+ * test.
  */
 #ifndef SHUF__TEST_BYSTANDER_H
 #define SHUF__TEST_BYSTANDER_H
@@ -30,5 +31,17 @@ void bystander_expect_near(const char *load, struct wire *w, const struct latenc
 /* Measures larger requests, which wait for a turn of the device. Expects that no number is above
  * that of `most`; p50 and p99 have three attempts too. */
 void bystander_expect_jobs_below(const char *load, struct wire *w, const struct latency *most);
+
+/* ---- Sockets whose close() takes long ---- */
+
+/* Returns one, which does not linger yet. It has unsent bytes to a reader that does not read. */
+int lingering_make(void);
+
+/* From now on the close() of the last copy takes long, or no longer does. */
+void lingering_arm(int fd);
+void lingering_disarm(int fd);
+
+/* Closes the readers, which ends all waits. */
+void lingering_end_all(void);
 
 #endif

@@ -2,10 +2,11 @@
  *
  * See child.h.
  */
-#include "child.h"
+#include "support/child.h"
 
-#include "cmocka_all.h"
+#include "support/cmocka_all.h"
 
+#include <dirent.h>
 #include <grp.h>
 #include <limits.h>
 #include <signal.h>
@@ -94,4 +95,22 @@ void child_kill(const struct child *child)
     kill(child->pid, SIGKILL);
     int status = close_and_wait(child);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+/* ---- Descriptors, to find leaks ---- */
+
+int count_entries(const char *path)
+{
+    int count = 0;
+    DIR *directory = opendir(path);
+    assert_non_null(directory);
+    while (readdir(directory))
+        count++;
+    closedir(directory);
+    return count;
+}
+
+int count_descriptors(void)
+{
+    return count_entries("/proc/self/fd");
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Child processes of a test. A child runs a function of the test. It has only the standard streams
- * and a channel to its parent open, and dies with its parent.
+ * Child processes of a test, and the descriptors of the test itself. A child runs a function of the
+ * test. It has only the standard streams and a channel to its parent open, and dies with its
+ * parent.
  */
 #ifndef SHUF__TEST_CHILD_H
 #define SHUF__TEST_CHILD_H
@@ -32,5 +33,13 @@ void child_join(const struct child *child);
 
 /* Ends the child by SIGKILL. */
 void child_kill(const struct child *child);
+
+/* ---- Descriptors, to find leaks ---- */
+
+/* Entries of the directory; fails the test if it cannot be opened. */
+int count_entries(const char *path);
+
+/* The number of open descriptors of this process, plus a constant. */
+int count_descriptors(void);
 
 #endif

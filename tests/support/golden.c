@@ -119,3 +119,15 @@ uint64_t golden_fingerprint(const uint64_t *values, uint64_t count)
         sum += shuf_fingerprint_term(i, values[i]);
     return sum;
 }
+
+uint64_t golden_number(char **row)
+{
+    char *end;
+    const uint64_t value = strtoull(*row, &end, 0);
+    if (end == *row) {
+        fprintf(stderr, "golden table: expected a number at '%s'\n", *row);
+        exit(1);
+    }
+    *row = end;
+    return value;
+}

@@ -69,4 +69,7 @@ uint64_t golden_position(const struct golden *row, unsigned index);
 /* The fingerprint (shuf/fingerprint.h), by a plain sum. */
 uint64_t golden_fingerprint(const uint64_t *values, uint64_t count);
 
+/* Takes the next number of a row, in any base of C. Ends the process if there is none. */
+uint64_t golden_number(char **row);
+
 #endif

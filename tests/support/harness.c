@@ -326,3 +326,15 @@ int harness_stop_shared(void **state)
     (void)state;
     return harness_stop(&harness_shared) ? 0 : -1;
 }
+
+bool harness_is_cuda(void)
+{
+    return strncmp(harness_backend, "cuda", 4) == 0;
+}
+
+uint64_t harness_now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 enum {
@@ -67,6 +68,12 @@ extern struct harness harness_shared;
 extern const char *harness_backend;
 int harness_start_shared(void **state);
 int harness_stop_shared(void **state);
+
+/* Whether that backend is a GPU. */
+bool harness_is_cuda(void);
+
+/* A monotonic clock. */
+uint64_t harness_now_ms(void);
 
 /* Returns a connected blocking socket, or -1 with errno. Its reads and writes fail with EAGAIN
  * after HARNESS_WAIT_MS. */

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * The common parts of shufctl's tests: a daemon at the default socket, a directory for files, and
- * functions that run shufctl.
+ * The common parts of shufctl's tests: a daemon at the default socket, a directory for files,
+ * functions that run shufctl, and the parser of its JSON.
  */
 #ifndef TESTS_SHUFCTL_H
 #define TESTS_SHUFCTL_H
 
 #include "support/command.h"
 #include "support/harness.h"
+
+#include <jansson.h>
+#include <stdint.h>
 
 extern struct harness shufctl_daemon;
 extern char shufctl_directory[64]; /* empty at first; the tear-down expects it empty */
@@ -56,5 +59,15 @@ const char *shufctl_path(const char *name);
 /* Counts the entries of the directory, and removes one. */
 int shufctl_count_files(void);
 void shufctl_remove(const char *name);
+
+/* ---- The output of --json. A missing or wrong member fails the test ---- */
+
+/* Frees `text`. */
+json_t *json_parse(char *text);
+
+const json_t *json_member(const json_t *object, const char *key);
+uint64_t json_member_integer(const json_t *object, const char *key);
+const char *json_member_text(const json_t *object, const char *key);
+uint64_t json_member_hex(const json_t *object, const char *key); /* a string of 16 digits */
 
 #endif

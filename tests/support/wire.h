@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The protocol without libshuf, for tests that send messages which libshuf would not send. Every
- * failure fails the running cmocka test.
+ * The protocol without libshuf, for tests that send messages which libshuf would not send, and
+ * shufd as a program that ends. Every failure fails the running cmocka test.
  */
 #ifndef TESTS_WIRE_H
 #define TESTS_WIRE_H
@@ -140,5 +140,45 @@ void wire_check_unread_results(const struct harness *h, bool host_memory);
 
 /* Requests and checks a small permutation. */
 void wire_check_alive(struct wire *w);
+
+/* ---- Buffers and shuffles ---- */
+
+/* Requests a buffer of this size; the second function also checks the reply. */
+void wire_send_allocate(struct wire *w, uint64_t bytes, Shuf__Transport transport);
+Shuf__ResultReply wire_allocate(struct wire *w, uint64_t bytes, Shuf__Transport transport);
+
+void wire_send_write(struct wire *w, uint64_t lease, uint64_t offset, const void *data,
+                     size_t size);
+
+/* Makes a request for a shuffle of n records of that buffer, with seed 7 and epoch 0. */
+struct shuf__result_message wire_shuffle_of(uint64_t lease, uint64_t n, uint64_t record,
+                                            Shuf__Transport transport);
+/* Sends the request and returns the reply, with its descriptor. Both are valid until the next
+ * reply. */
+const Shuf__Reply *wire_shuffle(struct wire *w, struct shuf__result_message *shuffle);
+
+/* Maps the buffer whose descriptor came with the last reply, and closes the descriptor.
+ * wire_unmap() removes the mapping. */
+void *wire_map_writable(struct wire *w, uint64_t bytes);
+
+bool wire_is_zero(const uint8_t *bytes, uint64_t count);
+
+/* ---- shufd to its end, and its files ---- */
+
+void shufd_write(const char *path, const char *text);
+
+/* Reads the front of a file into `size` bytes, with a final NUL. Returns the number of bytes
+ * read. */
+size_t shufd_read(const char *path, char *text, size_t size);
+
+/* Waits until the file contains `expected`, and then reads it like shufd_read(). The daemon's log
+ * is written by another thread, a little later. */
+void shufd_await(const char *path, char *text, size_t size, const char *expected);
+
+/* Expects that a wait status is an exit with this code. */
+void shufd_expect_code(int status, int code);
+
+/* Runs shufd to its end. Expects this exit code and text. */
+void shufd_expect_exit(const char *const *arguments, int code, const char *text);
 
 #endif

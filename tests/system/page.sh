@@ -6,9 +6,31 @@
 page=$here/../../docs/node.md
 page_folder=/tmp/page # alice may write there
 
+# Extracts the commands and files that an operator types. Each block of code becomes a file in
+# $work/page: ```sh becomes the script NNN.root.sh, and ```sh USER the script NNN.USER.sh, where NNN is
+# the line number. ```LANGUAGE NAME becomes the file files/NAME.
+extract_blocks() {
+    python3 - "$page" "$work/page" <<'PYTHON'
+import pathlib
+import re
+import sys
+
+FENCE = re.compile(r"^```(\w+) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+text = pathlib.Path(sys.argv[1]).read_text()
+directory = pathlib.Path(sys.argv[2])
+(directory / "files").mkdir(parents=True)
+for block in FENCE.finditer(text):
+    language, name, body = block.groups()
+    line = text.count("\n", 0, block.start()) + 2
+    path = f"{line:03}.{name or 'root'}.sh" if language == "sh" else f"files/{name}"
+    (directory / path).write_text(body)
+PYTHON
+}
+
 start_page() {
     local folder=$tree$packages_inside number
-    "$here/page.py" "$page" "$work/page"
+    extract_blocks
     sed -i 's/--backend cuda\(:%i\)\?/--backend cpu/' "$work/page"/*.sh
     inside mkdir -p $page_folder /run/systemd/system/shufd@.service.d
     inside sh -c "cp $packages_inside/first/*.deb $page_folder && cp -r $packages_inside/second $page_folder/new"

@@ -1122,15 +1122,6 @@ PHILOX = [
 ]
 
 
-def philox_table():
-    yield NOTE + (
-        "# Philox4x64-10 in hexadecimal. Columns: four counter words, two key words, four\n"
-        "# output words. Random123 publishes the first three rows."
-    )
-    for counter, key in PHILOX:
-        yield " ".join(f"{w:016x}" for w in (*counter, *key, *philox4x64(counter, key)))
-
-
 PHILOX32 = [
     (7, (0, 0, 0, 0), (0, 0)),
     (10, (0, 0, 0, 0), (0, 0)),
@@ -1141,14 +1132,17 @@ PHILOX32 = [
 ]
 
 
-def philox32_table():
+def philox_table():
     yield NOTE + (
-        "# Philox4x32 in hexadecimal. Columns: rounds (decimal), four counter words, two key\n"
-        "# words, four output words. Random123 publishes these rows."
+        "# Philox4x32 and Philox4x64. Columns: bits of a word, rounds (both decimal), four counter\n"
+        "# words, two key words, four output words (hexadecimal). Random123 publishes the rows of 32\n"
+        "# bits, and the first three of 64 bits."
     )
     for rounds, counter, key in PHILOX32:
         output = philox4x32(counter, key, rounds)
-        yield f"{rounds} " + " ".join(f"{w:08x}" for w in (*counter, *key, *output))
+        yield f"32 {rounds} " + " ".join(f"{w:08x}" for w in (*counter, *key, *output))
+    for counter, key in PHILOX:
+        yield "64 10 " + " ".join(f"{w:016x}" for w in (*counter, *key, *philox4x64(counter, key)))
 
 
 SHARDS = [
@@ -1157,37 +1151,34 @@ SHARDS = [
 ]  # fmt: skip
 
 
-def shard_table():
-    yield NOTE + (
-        "# Positions that torch's DistributedSampler gives to a rank. Columns: n, world, rank,\n"
-        "# drop_last (0 or 1), count, then `count` positions in the permutation."
-    )
-    for n, world in SHARDS:
-        for rank in range(world):
-            for drop_last in (0, 1):
-                positions = sampler_positions(n, world, rank, drop_last)
-                yield " ".join(map(str, (n, world, rank, drop_last, len(positions), *positions)))
-
-
 # (n, world) of the rows. A rank resumes at its first value, in the middle, at its last value, and at its end.
 RESUMED_SHARDS = [(1, 1), (1, 5), (3, 8), (10, 1), (10, 3), (10, 5), (10, 11), (17, 4), (40, 7), (1000, 8)]
 
 
-def shard_step_table():
-    yield NOTE + (
-        "# Parts of the positions that torch's DistributedSampler gives to a rank. Columns: n, world, rank,\n"
-        "# drop_last (0 or 1), step, length, then the `length` positions [step:step + length]."
-    )
+def shard_rows():
+    """n, world, rank, drop_last, all positions, step, and the positions from there."""
+    for n, world in SHARDS:
+        for rank in range(world):
+            for drop_last in (0, 1):
+                positions = sampler_positions(n, world, rank, drop_last)
+                yield n, world, rank, drop_last, positions, 0, positions
     for n, world in RESUMED_SHARDS:
         for rank in sorted({0, 1 % world, world // 2, world - 1}):
             for drop_last in (0, 1):
                 positions = sampler_positions(n, world, rank, drop_last)
                 for step in sorted({0, len(positions) // 3, max(len(positions) - 1, 0), len(positions)}):
                     for length in sorted({min(1, len(positions) - step), (len(positions) - step + 1) // 2}):
-                        part = positions[step : step + min(length, 20)]
-                        yield " ".join(
-                            map(str, (n, world, rank, drop_last, step, len(part), *part))
-                        )
+                        yield n, world, rank, drop_last, positions, step, positions[step : step + min(length, 20)]
+
+
+def shard_table():
+    yield NOTE + (
+        "# Positions that torch's DistributedSampler gives to a rank, and parts of them. Columns: n, world,\n"
+        "# rank, drop_last (0 or 1), count of all positions, step, length, then the `length` positions\n"
+        "# [step:step + length]."
+    )
+    for n, world, rank, drop_last, positions, step, part in shard_rows():
+        yield " ".join(map(str, (n, world, rank, drop_last, len(positions), step, len(part), *part)))
 
 
 # (n, chunk, window) of the rows: chunks of one record, a short last chunk, windows of one chunk, a last window of
@@ -1370,10 +1361,8 @@ TABLES = {
     "named_keys.txt": named_key_table,
     "permute.txt": permute_table,
     "primefold.txt": primefold_table,
-    "philox4x32.txt": philox32_table,
-    "philox4x64.txt": philox_table,
+    "philox.txt": philox_table,
     "shard.txt": shard_table,
-    "shard_step.txt": shard_step_table,
     "streams.txt": stream_table,
     "weighted_samples.txt": weighted_samples_table,
     "weights.txt": weights_table,

@@ -63,6 +63,5 @@ def numbers():
 
 
 def shards():
-    """n, world, rank, drop_last, step and the first positions of shard.txt and shard_step.txt."""
-    whole = [(*map(int, row[:4]), 0, [*map(int, row[5:])]) for row in _rows("shard.txt")]
-    return whole + [(*map(int, row[:5]), [*map(int, row[6:])]) for row in _rows("shard_step.txt")]
+    """n, world, rank, drop_last, step and the first positions."""
+    return [(*map(int, row[:4]), int(row[5]), [*map(int, row[7:])]) for row in _rows("shard.txt")]

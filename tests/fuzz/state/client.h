@@ -1,14 +1,51 @@
 /* SPDX-License-Identifier: MIT
  *
- * The clients of the scripted daemon. They remember what they have asked for and what they hold,
- * and check each reply.
+ * The clients of the scripted daemon, and the values that it must give them. The clients remember
+ * what they have asked for and what they hold, and check each reply.
  */
 #ifndef SHUF__FUZZ_CLIENT_H
 #define SHUF__FUZZ_CLIENT_H
 
 #include "daemon.h"
 #include "message.h"
-#include "values.h"
+#include "shuf/key.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- The values that the daemon must give, by the inline functions of the algorithms ---- */
+
+enum { VALUES_RANKS = 5 };
+
+enum values_kind {
+    VALUES_UNKNOWN, /* not checked */
+    VALUES_PERMUTATION,
+    VALUES_UNIFORM,
+    VALUES_PLAN,      /* of an exchange */
+    VALUES_ONE_SIDED, /* plan of a single part, for ranks of a single window */
+};
+
+/* One permutation of primefold, or its inverse. n is 0 if there is none. */
+struct values_order {
+    uint64_t n, epoch;
+    shuf_key key;
+    bool inverse;
+};
+
+/* Value i of row r stands at position (offset + i * stride) mod n of the permutation of epoch
+ * order.epoch + r. A shuffled result has its records in the order `shuffled`. */
+struct values {
+    enum values_kind kind;
+    unsigned width; /* bytes of a value */
+    struct values_order order, shuffled;
+    uint64_t rows, count, offset, stride;
+    uint64_t stream;                                    /* of a uniform stream */
+    uint64_t rank, world;                               /* of a plan */
+    uint64_t input[VALUES_RANKS], output[VALUES_RANKS]; /* records of each rank */
+};
+
+/* ---- Clients ---- */
 
 enum {
     CLIENTS = 4,
