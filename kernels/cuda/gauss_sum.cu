@@ -74,7 +74,8 @@ __global__ void __launch_bounds__(sum_threads<Number, Moments>, tuning::gauss_bl
                 numbers_of<Number>(g, b, q, z, least);
 #pragma unroll
                 for (int k = 0; k < 4; k++)
-                    sums.add(at + place(q + k, 0), value_of<Number>(g, z[k]));
+                    sums.add(at + place(q + k, 0), value_of<Number>(g, z[k]),
+                             is_right<Number>(z[k]));
             }
             if constexpr (made_again<Number>)
                 small |= too_small<Number>(b, p, least, take_back);

@@ -107,40 +107,40 @@ template <typename Out, bool Moments> class Sums
         return shuf_fingerprint_mix(place + i * SHUF_FINGERPRINT_STEP + bits_of(value));
     }
 
-    __device__ __forceinline__ void add_powers(Out value, double sign)
+    static __device__ __forceinline__ Ordered endless()
     {
-        const double z = (static_cast<double>(ordered(value)) - centre) * scale;
-        const double square = z * z, signed_square = sign * square;
-        power[0] += sign * z;
-        power[1] += signed_square;
-        power[2] += signed_square * z;
-        power[3] += signed_square * square;
+        using Limits = cuda::std::numeric_limits<Ordered>;
+        return Limits::has_infinity ? Limits::infinity() : Limits::max();
     }
 
   public:
     explicit __device__ __forceinline__ Sums(const Summary &to)
         : place((to.index + 1) * SHUF_FINGERPRINT_STEP), centre(to.centre), scale(to.scale),
-          least(cuda::std::numeric_limits<Ordered>::max()),
-          largest(cuda::std::numeric_limits<Ordered>::lowest())
+          least(endless()),
+          largest(cuda::std::is_floating_point_v<Ordered> ? -endless() : Ordered{0})
     {
     }
 
-    __device__ __forceinline__ void add(uint64_t i, Out value)
+    /* A value that is not right is no extreme. take_back() must follow, and then add() of the right
+     * value. */
+    __device__ __forceinline__ void add(uint64_t i, Out value, bool is_right = true)
     {
         fingerprint += term(i, value);
         if (Moments) {
-            add_powers(value, 1);
+            const double x = static_cast<double>(ordered(value));
+            const double z = is_right ? (x - centre) * scale : 0, square = z * z;
+            power[0] += z;
+            power[1] += square;
+            power[2] += square * z;
+            power[3] += square * square;
             least = smaller(least, ordered(value));
             largest = larger(largest, ordered(value));
         }
     }
 
-    /* Takes back a value, which is not an extreme. */
     __device__ __forceinline__ void take_back(uint64_t i, Out value)
     {
         fingerprint -= term(i, value);
-        if (Moments)
-            add_powers(value, -1);
     }
 
     /* Adds up the threads of the block, all of which call it. */
