@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Who computes results for the host sooner: the latency of permutations of 10^3 to 10^7 values,
- * u32, into host memory (memfd) and as copies (inline), from daemons with host_results = auto, host
- * and device, and from one with the backend cpu. One client waits for each result. No result is in
- * the cache. The daemons take turns, so other load affects them alike.
+ * u32, into host memory (memfd), as copies (inline) and into device memory (cuda-fd), from daemons
+ * with host_results = auto, host and device, and from one with the backend cpu; for 1000 values
+ * also after 20 ms without a request. One client waits for each result. No result is in the cache.
+ * The daemons take turns, so other load affects them alike.
  */
 #include "daemon.h"
 #include "process.h"
@@ -11,6 +12,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 enum { DAEMONS = 4, MOST = 2000, BATCHES = 10 };
 
@@ -29,19 +31,22 @@ static struct subject subjects[DAEMONS] = {
     {.name = "cpu", .backend = "cpu", .config = ""},
 };
 
-static const struct {
+static const struct row {
     uint64_t n;
     int samples; /* a multiple of BATCHES */
-} sizes[] = {{1000, 2000}, {10000, 2000}, {100000, 1000}, {1000000, 300}, {10000000, 60}};
+    int idle_ms; /* before each request */
+} rows[] = {{1000, 2000, 0},   {10000, 2000, 0},  {100000, 1000, 0},
+            {1000000, 300, 0}, {10000000, 60, 0}, {1000, 100, 20}};
 
 static uint64_t epoch; /* of the last request, another one for each */
 
-static void time_requests(struct subject *s, uint64_t n, shuf_transport transport, double *ns,
-                          int count)
+static void time_requests(struct subject *s, const struct row *row, shuf_transport transport,
+                          double *ns, int count)
 {
     const shuf_lease_options options = {.transports = transport};
     for (int i = 0; i < count; i++) {
-        const shuf_request request = {.permutation = {.n = n, .seed = 7, .epoch = ++epoch}};
+        const shuf_request request = {.permutation = {.n = row->n, .seed = 7, .epoch = ++epoch}};
+        nanosleep(&(struct timespec){.tv_nsec = row->idle_ms * 1000000L}, NULL);
         const double start = now_ns();
         if (shuf_lease_take(s->handle, &request, &options, &s->lease) != SHUF_OK)
             die("%s: %s", s->name, shuf_message(s->handle));
@@ -51,20 +56,21 @@ static void time_requests(struct subject *s, uint64_t n, shuf_transport transpor
 }
 
 /* Batches of the daemons alternate. */
-static void measure(struct report *report, size_t size, shuf_transport transport)
+static void measure(struct report *report, const struct row *row, shuf_transport transport)
 {
-    const uint64_t n = sizes[size].n;
-    const int batch = sizes[size].samples / BATCHES;
+    /* Of the first daemon alone, device memory: the placement does not matter. */
+    const int batch = row->samples / BATCHES, daemons = transport == SHUF_CUDA_FD ? 1 : DAEMONS;
     char label[96];
-    for (int d = 0; d < DAEMONS; d++)
-        time_requests(&subjects[d], n, transport, NULL, batch); /* memory and threads get ready */
+    for (int d = 0; d < daemons; d++)
+        time_requests(&subjects[d], row, transport, NULL, batch); /* memory and threads get ready */
     for (int i = 0; i < BATCHES; i++)
-        for (int d = 0; d < DAEMONS; d++)
-            time_requests(&subjects[d], n, transport, subjects[d].ns + i * batch, batch);
-    for (int d = 0; d < DAEMONS; d++) {
+        for (int d = 0; d < daemons; d++)
+            time_requests(&subjects[d], row, transport, subjects[d].ns + i * batch, batch);
+    for (int d = 0; d < daemons; d++) {
         struct subject *s = &subjects[d];
-        snprintf(label, sizeof label, "%s, %s", shuf_transport_name(transport), s->name);
-        report_latency(report, label, n, s->ns, (size_t)sizes[size].samples);
+        snprintf(label, sizeof label, "%s, %s%s", shuf_transport_name(transport), s->name,
+                 row->idle_ms ? ", after 20 ms" : "");
+        report_latency(report, label, row->n, s->ns, (size_t)row->samples);
         if (shuf_lease_release(s->handle, &s->lease) != SHUF_OK)
             die("%s: %s", s->name, shuf_message(s->handle));
     }
@@ -96,7 +102,7 @@ static void stop(struct subject *s, struct report *report)
 /* --backend SPEC replaces cuda, so that the program runs without a GPU too. */
 int main(int argc, char **argv)
 {
-    static const shuf_transport transports[] = {SHUF_MEMFD, SHUF_INLINE};
+    static const shuf_transport transports[] = {SHUF_MEMFD, SHUF_INLINE, SHUF_CUDA_FD};
     const char *backend = NULL;
     const struct report_option options[] = {{"--backend", "SPEC", &backend}, {0}};
     struct report *report = report_begin_with("placement", options, argc, argv);
@@ -105,9 +111,10 @@ int main(int argc, char **argv)
             subjects[d].backend = backend;
         start(&subjects[d], report);
     }
-    for (size_t t = 0; t < sizeof transports / sizeof *transports; t++)
-        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-            measure(report, i, transports[t]);
+    const size_t count = strcmp(subjects[0].daemon.backend, "cuda") == 0 ? 3 : 2;
+    for (size_t t = 0; t < count; t++)
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+            measure(report, &rows[i], transports[t]);
     for (int d = 0; d < DAEMONS; d++)
         stop(&subjects[d], report);
     return report_end(report);
