@@ -460,6 +460,11 @@ uint64_t shuf__engine_queued(const struct shuf__engine *engine)
     return engine->queued;
 }
 
+uint64_t shuf__engine_ahead(const struct shuf__engine *engine, uint32_t uid)
+{
+    return shuf__turns_ahead(&engine->turns, uid);
+}
+
 struct shuf__engine *shuf__engine_next(const struct shuf__engine *engine)
 {
     return engine->next;

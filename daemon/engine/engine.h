@@ -90,6 +90,10 @@ bool shuf__engine_is_idle(const struct shuf__engine *engine);
 /* The number of jobs that wait or run. */
 uint64_t shuf__engine_queued(const struct shuf__engine *engine);
 
+/* The jobs that come before a new one of this user. Users take turns, so these are the user's own
+ * and one of each other user. */
+uint64_t shuf__engine_ahead(const struct shuf__engine *engine, uint32_t uid);
+
 /* The loop's backend, for its names and the calls that backend.h marks "on any thread". Make all
  * other calls in a job, or after shuf__engine_borrow(). */
 struct shuf__backend *shuf__engine_backend(const struct shuf__engine *engine);

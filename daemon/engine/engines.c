@@ -134,10 +134,10 @@ static struct rate rate_of(const struct shuf__request *request)
 
 /* The jobs of the GPU come first, or take turns with this one. Each counts as long as this one. The
  * jobs of the host do not count, because the GPU may be needed for more than results. */
-static double device_ns(const struct shuf__placement *placement,
+static double device_ns(const struct shuf__placement *placement, uint32_t uid,
                         const struct shuf__request *request, double evaluations, uint64_t copied)
 {
-    const uint64_t jobs = shuf__engine_queued(shuf__placement_device(placement, request));
+    const uint64_t jobs = shuf__engine_ahead(shuf__placement_device(placement, request), uid);
     const double ns =
         device_job_ns + evaluations * rate_of(request).device_ns + (double)copied * copied_byte_ns;
     return ns * (double)(1 + jobs);
@@ -196,7 +196,7 @@ struct shuf__engine *shuf__placement_device(const struct shuf__placement *placem
 
 /* A GPU has the host's processors move the records of a shuffle, and make plans, in host memory. So
  * these need no model. */
-struct shuf__engine *shuf__placement_choose(struct shuf__placement *placement,
+struct shuf__engine *shuf__placement_choose(struct shuf__placement *placement, uint32_t uid,
                                             const struct shuf__request *request, uint64_t copied)
 {
     struct shuf__engine *host = shuf__engines_host(placement->engine);
@@ -208,7 +208,7 @@ struct shuf__engine *shuf__placement_choose(struct shuf__placement *placement,
     read_pressure(placement);
     const double evaluations = shuf__backend_evaluations(request);
     return host_ns(placement, request, evaluations) <=
-                   device_ns(placement, request, evaluations, copied)
+                   device_ns(placement, uid, request, evaluations, copied)
                ? host
                : shuf__placement_device(placement, request);
 }

@@ -59,9 +59,9 @@ void shuf__placement_init(struct shuf__placement *placement, struct shuf__engine
 struct shuf__engine *shuf__placement_device(const struct shuf__placement *placement,
                                             const struct shuf__request *request);
 
-/* The engine that gives the result sooner. `copied`: the bytes that the GPU would copy to the host;
- * 0 for a summary. Without an engine of the host, it is that of the backend. */
-struct shuf__engine *shuf__placement_choose(struct shuf__placement *placement,
+/* The engine that gives the user's result sooner. `copied`: the bytes that the GPU would copy to
+ * the host; 0 for a summary. Without an engine of the host, it is that of the backend. */
+struct shuf__engine *shuf__placement_choose(struct shuf__placement *placement, uint32_t uid,
                                             const struct shuf__request *request, uint64_t copied);
 
 #endif

@@ -59,6 +59,17 @@ bool shuf__turns_has_others(const struct shuf__turns *turns, const struct shuf__
     return false;
 }
 
+uint64_t shuf__turns_ahead(const struct shuf__turns *turns, uint32_t uid)
+{
+    const struct shuf__turn_user *user;
+    uint64_t ahead = 0;
+    TAILQ_FOREACH (user, &turns->users, link) {
+        const uint64_t jobs = user->count + (user->active != NULL);
+        ahead += user->uid == uid ? jobs : jobs > 0;
+    }
+    return ahead;
+}
+
 void shuf__turns_end_waits(struct shuf__turns *turns)
 {
     struct shuf__turn_user *user;

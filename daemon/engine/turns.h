@@ -48,6 +48,9 @@ struct shuf__turn_user *shuf__turns_next(struct shuf__turns *turns, bool may_beg
 bool shuf__turns_has_others(const struct shuf__turns *turns, const struct shuf__turn_user *user,
                             bool may_begin);
 
+/* The jobs that come before a new one of this user: the user's own, and one of each other user. */
+uint64_t shuf__turns_ahead(const struct shuf__turns *turns, uint32_t uid);
+
 /* The waiting jobs of all users may begin. */
 void shuf__turns_end_waits(struct shuf__turns *turns);
 

@@ -118,7 +118,8 @@ static void choose_engine(struct shuf__result_request *r)
     struct shuf__engine *engine = r->session->all->engine, *host = shuf__engines_host(engine);
     const bool chosen = shuf__memory_is_host(r->key.memory) || may_be_anywhere(r);
     if (chosen)
-        r->engine = shuf__placement_choose(placement, &r->key.request, copied ? r->shape.bytes : 0);
+        r->engine = shuf__placement_choose(placement, r->key.uid, &r->key.request,
+                                           copied ? r->shape.bytes : 0);
     else
         r->engine = r->input && !r->input->ready
                         ? r->input->engine

@@ -15,11 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define MEMFD SHUF__TRANSPORT__TRANSPORT_MEMFD
 #define COPY SHUF__TRANSPORT__TRANSPORT_INLINE
 #define NONE SHUF__TRANSPORT__TRANSPORT_NONE
 #define DEVICE SHUF__TRANSPORT__TRANSPORT_CUDA_IPC
+#define ANY_USER SHUF__TRANSPORT__TRANSPORT_CUDA_FD
 
 static struct harness h;
 static struct wire *w;
@@ -150,10 +152,11 @@ static void host_computes_what_has_no_room_in_the_gpu(void **state)
 /* ---- what the host answers while the GPU is busy ---- */
 
 /* Begins a job that never ends, beside `jobs` others. The first one has the user's turn. */
-static struct wire *keep_gpu_busy(unsigned jobs)
+static struct wire *keep_gpu_busy_as(uid_t user, unsigned jobs)
 {
-    struct wire *busy = wire_greet(&h);
-    struct shuf__result_message endless = wire_permutation(WAITING_N, DEVICE);
+    struct wire *busy = wire_greet_as(&h, user);
+    struct shuf__result_message endless =
+        wire_permutation(WAITING_N, user == geteuid() ? DEVICE : ANY_USER);
     const unsigned launches = seen->launches + (jobs == 0);
     endless.permutation.seed = jobs;
     wire_send_result(busy, &endless);
@@ -161,6 +164,11 @@ static struct wire *keep_gpu_busy(unsigned jobs)
     for (unsigned waited = 0; seen->launches < launches;)
         wire_wait(&waited, "the GPU computes");
     return busy;
+}
+
+static struct wire *keep_gpu_busy(unsigned jobs)
+{
+    return keep_gpu_busy_as(geteuid(), jobs);
 }
 
 static void look_up(uint64_t n, unsigned count)
@@ -277,6 +285,25 @@ static void busy_gpu_leaves_more_to_the_processors(void **state)
     stop();
 }
 
+/* Users take turns, so many jobs of another user count as one. */
+static void queue_of_another_user_counts_as_one_job(void **state)
+{
+    enum { JOBS = 4, N = 200000, USER = 12345 };
+    struct wire *busy[JOBS];
+    (void)state;
+    if (!has_vectors() || geteuid() != 0) /* only root can become several users */
+        skip();
+    start_gpu(
+        (const char *[]){"threads", "1", "host_results", "auto", "socket_mode", "0666", NULL});
+    assert_int_equal(chmod(h.directory, 0755), 0);
+    for (unsigned i = 0; i < JOBS; i++)
+        busy[i] = keep_gpu_busy_as(USER, i);
+    expect_place(N, MEMFD, "fake");
+    for (unsigned i = 0; i < JOBS; i++)
+        wire_close(busy[i]);
+    stop();
+}
+
 static void write_pressure(const char *root, const char *text)
 {
     char path[256];
@@ -328,6 +355,7 @@ int main(void)
         cmocka_unit_test_setup(host_does_not_wait_for_the_gpu, fake_backend_reset),
         cmocka_unit_test_setup(each_engine_has_its_rank_index, fake_backend_reset),
         cmocka_unit_test_setup(busy_gpu_leaves_more_to_the_processors, fake_backend_reset),
+        cmocka_unit_test_setup(queue_of_another_user_counts_as_one_job, fake_backend_reset),
         cmocka_unit_test_setup(busy_processors_leave_more_to_the_gpu, fake_backend_reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
