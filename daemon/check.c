@@ -356,13 +356,13 @@ static void check_metrics_file(const struct shuf__config *config, const struct s
             config->metrics_file, place, strerror(errno), (unsigned)geteuid());
 }
 
-int shuf__check(const struct shuf__config *config, const struct shuf__log *log)
+int shuf__check(const struct shuf__config *config, bool service, const struct shuf__log *log)
 {
     struct shuf__backend *backend;
     struct shuf__error error;
     if (shuf__service_sharers(&error) == 0)
         return fail_check(config, log, EX_CONFIG, &error);
-    if (shuf__listener_check(config->socket, config->socket_group, &error))
+    if (!service && shuf__listener_check(config->socket, config->socket_group, &error))
         return fail_check(config, log, shuf__exit_of_socket(error.status), &error);
     if (shuf__service_check_keys(config, &error))
         return fail_check(config, log, EX_CONFIG, &error);

@@ -9,9 +9,10 @@
 #include "backend.h"
 #include "config/config.h"
 
-/* Checks the socket's path and group, opens the backend and prints its device on stdout. Returns
- * the exit code, which is EX_OK if the daemon could start. Else it logs the reason. */
-int shuf__check(const struct shuf__config *config, const struct shuf__log *log);
+/* Checks the socket's path and group, except for a service, opens the backend and prints its device
+ * on stdout. Returns the exit code, which is EX_OK if the daemon could start. Else it logs the
+ * reason. */
+int shuf__check(const struct shuf__config *config, bool service, const struct shuf__log *log);
 
 /* Logs a warning for each budget that is below 2 MiB, or above the memory of the machine or the
  * GPU. Also warns about a warm block above its budget, and about a `user_memory` below 2 MiB. */

@@ -25,7 +25,13 @@
 
 SHUF_API const char *argp_program_version = SHUF__DAEMON; /* for libc to find */
 
-enum { OPTION_CHECK = 256, OPTION_PRINT_CONFIG, OPTION_NO_CONFIG, OPTION_KEYS };
+enum {
+    OPTION_CHECK = 256,
+    OPTION_CHECK_SERVICE,
+    OPTION_PRINT_CONFIG,
+    OPTION_NO_CONFIG,
+    OPTION_KEYS
+};
 
 enum { NAME = 32, HELP = 256 };
 
@@ -37,6 +43,8 @@ static const struct argp_option own_options[] = {
     {"no-config", OPTION_NO_CONFIG, NULL, 0, "Read no configuration file", 1},
     {"check", OPTION_CHECK, NULL, 0, "Check that the daemon could start, print its device and exit",
      1},
+    {"check-service", OPTION_CHECK_SERVICE, NULL, 0,
+     "Check the same without the socket, which systemd makes for a service", 1},
     {"print-config", OPTION_PRINT_CONFIG, NULL, 0,
      "Print the configuration that applies, with an explanation of each key, and exit", 1},
     SHUF__OPTION_HELP,
@@ -47,7 +55,7 @@ enum { OWN_OPTIONS = sizeof own_options / sizeof *own_options };
 
 struct arguments {
     struct shuf__config_source source;
-    bool check, print_config;
+    bool check, check_service, print_config;
 };
 
 /* ---- An option for each key ------------------------------------------------------- */
@@ -112,6 +120,9 @@ static error_t take_option(int option, char *value, struct argp_state *state)
         return 0;
     case OPTION_CHECK:
         arguments->check = true;
+        return 0;
+    case OPTION_CHECK_SERVICE:
+        arguments->check = arguments->check_service = true;
         return 0;
     case OPTION_PRINT_CONFIG:
         arguments->print_config = true;
@@ -183,9 +194,9 @@ static int fail_start(const struct arguments *arguments, const struct shuf__conf
     return code;
 }
 
-static int check(const struct shuf__config *config, const struct shuf__log *log)
+static int check(const struct shuf__config *config, bool service, const struct shuf__log *log)
 {
-    const int code = shuf__check(config, log);
+    const int code = shuf__check(config, service, log);
     fflush(NULL); /* the guard does not */
     shuf__end_guard_start(SHUF__END_MS, code, NULL, NULL);
     return code;
@@ -233,7 +244,7 @@ int main(int argc, char **argv)
         return fail_start(&arguments, &config, &log, code, &error);
     }
     if (arguments.check)
-        return check(&config, &log);
+        return check(&config, arguments.check_service, &log);
     set_environment(argv);
     signal(SIGPIPE, SIG_IGN);
     return shuf__server_run(&config, &log);

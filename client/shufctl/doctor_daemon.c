@@ -208,7 +208,7 @@ static void advise_other(const struct shuf__patient *patient, char advice[SHUF__
     else if (patient->status == SHUF_DEVICE && !strstr(message, "backend cuda") &&
              shuf__is_of_units(socket))
         strcpy(advice, "correct this, and check it as the service's user: runuser -u shufd -- "
-                       "shufd --check --socket /tmp/none --socket-group=, as root; the next client "
+                       "shufd --check-service, as root; the next client "
                        "starts the daemon again");
     else if (patient->status == SHUF_DEVICE && !strstr(message, "backend cuda"))
         strcpy(advice, "correct this, and check it by shufd --check; the next client starts the "
@@ -316,7 +316,7 @@ static void check_version(const struct shuf__patient *patient, struct shuf__find
     if (runs_old_program(patient))
         shuf__find(finding, SHUF__FINDING_NOTE,
                    shuf__is_of_units(shuf_socket(patient->handle))
-                       ? "runuser -u shufd -- shufd --check --socket /tmp/none --socket-group= && "
+                       ? "runuser -u shufd -- shufd --check-service && "
                          "systemctl daemon-reload && systemctl try-restart shufd.service "
                          "'shufd@*.service', as root"
                        : "restart the daemon",
@@ -336,7 +336,9 @@ static void check_config(const struct shuf__patient *patient, struct shuf__findi
     const char *file = patient->daemon.configuration, *fault = patient->daemon.reload_fault;
     if (*fault) {
         shuf__find(finding, SHUF__FINDING_NOTE,
-                   "correct the file, and reload: until then the daemon has the old configuration",
+                   "correct what it names, and reload: until then the daemon has the earlier "
+                   "configuration, "
+                   "or the earlier keys",
                    "%s", fault);
         return;
     }

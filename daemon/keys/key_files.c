@@ -134,11 +134,12 @@ static shuf_status read_bits(const struct reading *r, const char *name, shuf_key
 
 /* ---- Groups -------------------------------------------------------------------------- */
 
-/* Shows the text only if it is shorter than a key. A longer text may be a key in a file with a
- * wrong name, and a key must not reach the log. */
-static shuf_status refuse_group(const struct reading *r, const char *file, const char *name)
+/* Shows the text only if its file is shorter than a key. A longer file may be a key with a wrong
+ * name, and a key must not reach the log. */
+static shuf_status refuse_group(const struct reading *r, const char *file, const char *name,
+                                size_t length)
 {
-    const char *shown = !*name ? "''" : strlen(name) < RAW ? name : "";
+    const char *shown = length >= RAW ? "" : *name ? name : "''";
     return shuf__fail(r->error, SHUF_INVALID,
                       "key file %.100s/%.64s: %s%sexpected the name or number of a group of this "
                       "machine",
@@ -146,7 +147,7 @@ static shuf_status refuse_group(const struct reading *r, const char *file, const
 }
 
 static shuf_status find_group(const struct reading *r, const char *file, const char *name,
-                              gid_t *group)
+                              size_t length, gid_t *group)
 {
     const int cause = shuf__find_group(name, group);
     if (cause == 0 && shuf__gid_is_overflow(*group))
@@ -155,7 +156,7 @@ static shuf_status find_group(const struct reading *r, const char *file, const c
                           "all groups that a user namespace does not map",
                           r->directory, file, (long)*group);
     if (cause == ENOENT)
-        return refuse_group(r, file, name);
+        return refuse_group(r, file, name, length);
     if (cause)
         return shuf__fail(r->error, SHUF_IO, "key file %.100s/%.64s: the groups cannot be read: %s",
                           r->directory, file, strerror(cause));
@@ -173,7 +174,7 @@ static shuf_status read_group(const struct reading *r, struct shuf__key_facts *k
         return r->error->status;
     contents[length < FILE_MOST ? without_space(contents, length) : 0] = '\0';
     key->has_group = true;
-    return find_group(r, file, contents, &key->group);
+    return find_group(r, file, contents, length, &key->group);
 }
 
 /* ---- The directory ------------------------------------------------------------------- */

@@ -164,7 +164,7 @@ printf '#!/bin/sh\necho "error: shufd.conf:1: leeses: no such key: $*" >&2\nexit
 chmod +x prefix/bin/shufd
 PREFIX=$directory/prefix ./dev install >output 2>&1
 expect "dev: shufd does not start with its configuration; correct it before a start or a restart:"
-expect "error: shufd.conf:1: leeses: no such key: --check --socket /tmp/none --socket-group="
+expect "error: shufd.conf:1: leeses: no such key: --check-service"
 printf '#!/bin/sh\necho cpu\n' >prefix/bin/shufd
 PREFIX=$directory/prefix ./dev install >output 2>&1
 expect_not "does not start"

@@ -203,6 +203,9 @@ static void test_command_line(void **state)
     const char *extra[] = {"argument", NULL};
     const char *no_backend[] = {"--backend", "abacus", "--socket", "/tmp/none", "--check", NULL};
     const char *check[] = {"--backend", harness_backend, "--socket", "/tmp/none", "--check", NULL};
+    /* no socket can be at these paths */
+    const char *no_socket[] = {"--backend", "cpu", "--socket", "/dev/null", "--check", NULL};
+    const char *service[] = {"--backend", "cpu", "--socket", "/dev/null", "--check-service", NULL};
     shufd_expect_exit(version, EX_OK, "shufd ");
     shufd_expect_exit(help, EX_OK, "--print-config");
     shufd_expect_exit(short_help, EX_OK, "--print-config");
@@ -213,6 +216,8 @@ static void test_command_line(void **state)
     shufd_expect_exit(extra, EX_USAGE, "argument 'argument': expected only options");
     shufd_expect_exit(no_backend, EX_USAGE, "backend abacus: expected auto, cpu or cuda");
     shufd_expect_exit(check, EX_OK, harness_backend);
+    shufd_expect_exit(no_socket, EX_CANTCREAT, "socket /dev/null: the file is not a socket");
+    shufd_expect_exit(service, EX_OK, "cpu");
 }
 
 /* Every key of the file is also an option of the command line. */

@@ -368,6 +368,8 @@ static void group_decides_who_may_use_a_key(void **state)
     /* the text is a key, but the name is that of a group file */
     write_key(h, "b.group", "0123456789abcdef0123456789abcdef\n");
     reload(h, "/b.group: expected the name or number of a group of this machine");
+    write_key(h, "b.group", "raw key, blanks "); /* 16 bytes that end with a blank */
+    reload(h, "/b.group: expected the name or number of a group of this machine");
     remove_key(h, "b.group");
     reload(h, "2 named keys from ");
     run_child(use_as_stranger, h);

@@ -391,7 +391,7 @@ static void check_as_user_of_units_is_advised(void **state)
     shuf_connect(&patient.handle, "/run/shufd/none.sock");
     setenv("SHUFD_UNITS", root, 1);
     expect_finding(shuf__daemon_checks, "socket", &patient, SHUF__FINDING_FAULT, "",
-                   "runuser -u shufd -- shufd --check --socket /tmp/none --socket-group=, as root");
+                   "runuser -u shufd -- shufd --check-service, as root");
     unsetenv("SHUFD_UNITS");
     expect_finding(shuf__daemon_checks, "socket", &patient, SHUF__FINDING_FAULT, "",
                    "check it by shufd --check");
