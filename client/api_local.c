@@ -8,7 +8,7 @@
 #include "cuda_library.h"
 #include "host/cancelled.h"
 #include "host/host.h"
-#include "host/look_up.h"
+#include "host/permute.h"
 #include "host/shuffle.h"
 #include "interrupt.h"
 #include "request_message.h"
@@ -128,7 +128,7 @@ shuf_status shuf_host_fill(const shuf_request *request, unsigned threads, void *
     return compute(&m.request, NULL, true, threads, out, error);
 }
 
-enum { WORKSPACE_ALIGNMENT = 64 }; /* of `out`, for a shuffle with a workspace (partition.h) */
+enum { WORKSPACE_ALIGNMENT = 64 }; /* of `out`, for a shuffle with a workspace (host/shuffle.h) */
 
 shuf_status shuf_host_shuffle(const shuf_records *records, unsigned threads, const void *in,
                               void *out, size_t bytes)

@@ -8,7 +8,6 @@
 #include "team.h"
 
 #include "host/host.h"
-#include "host/threads.h"
 #include "interrupt.h"
 
 #include <pthread.h>

@@ -7,7 +7,7 @@
 
 #include "config/config.h"
 #include "handlers/service.h"
-#include "host/cgroup.h"
+#include "host/memory_limits.h"
 #include "memory/transport.h"
 #include "net/listener.h"
 #include "units.h"

@@ -3,7 +3,7 @@
  * The contract of a *form*: the code that computes `primefold` (shuf/primefold.h) in words of one
  * size, for a range of p. simd/primefold_form.inc makes the CPU's forms. The GPU's forms are the
  * structs of cuda/fold16.cuh, fold32.cuh, fold_double.cuh and fold64.cuh. With inverted maps
- * (inverse.h), a form computes positions of values instead of values of positions.
+ * (simd/primefold.h), a form computes positions of values instead of values of positions.
  *
  * A form takes three steps:
  *

@@ -7,7 +7,7 @@
  */
 #include "shortage.h"
 
-#include "host/cgroup.h"
+#include "host/memory_limits.h"
 #include "host/kept_file.h"
 
 #include <fcntl.h>

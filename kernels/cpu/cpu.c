@@ -5,22 +5,133 @@
  */
 #include "cpu.h"
 
-#include "draw.h"
+#include "host/cancelled.h"
 #include "host/exchange.h"
 #include "host/host.h"
-#include "host/look_up.h"
 #include "host/memory_limits.h"
 #include "host/permute.h"
 #include "host/shuffle.h"
-#include "host/sums.h"
-#include "host/threads.h"
 #include "rank_index.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+/* ---- Streams: the threads share superblocks of 1024 values ---- */
+
+enum { BATCH = 16 }; /* superblocks that a thread takes at a time */
+
+/* The state of one computation, which its threads share. */
+struct run {
+    const struct shuf__computation *computation;
+    const struct shuf__stream *stream; /* of the computation */
+    unsigned width;                    /* bytes of a value */
+    shuf__draw *draw;
+    union shuf__source source;
+    char *out;
+    uint64_t super, end; /* superblocks: the first of the computation, and the one after the last */
+    atomic_uint_fast64_t next;
+    atomic_bool cancelled;
+};
+
+/* The first and the last superblock may have values that are not requested. They are computed in a
+ * buffer. */
+static void draw_part(const struct run *run, uint64_t super, uint64_t from, uint64_t to)
+{
+    const struct shuf__stream *s = run->stream;
+    uint64_t whole[SHUF__SUPER];
+    run->draw(&run->source, super, whole);
+    memcpy(run->out + (from - s->offset) * run->width,
+           (const char *)whole + from % SHUF__SUPER * run->width, (to - from) * run->width);
+}
+
+static void draw_super(const struct run *run, uint64_t super)
+{
+    const struct shuf__stream *s = run->stream;
+    const uint64_t from = super * SHUF__SUPER, to = from + SHUF__SUPER;
+    const uint64_t end = s->offset + s->count;
+    if (from >= s->offset && to <= end)
+        run->draw(&run->source, super, run->out + (from - s->offset) * run->width);
+    else
+        draw_part(run, super, from < s->offset ? s->offset : from, to < end ? to : end);
+}
+
+static void run_thread(struct run *run)
+{
+    for (;;) {
+        uint64_t super = atomic_fetch_add(&run->next, BATCH);
+        if (shuf__is_cancelled(run->computation, &run->cancelled) || super >= run->end)
+            return;
+        for (int i = 0; i < BATCH && super < run->end; i++, super++)
+            draw_super(run, super);
+    }
+}
+
+static void make_source(const struct shuf__stream *s, union shuf__source *source)
+{
+    const shuf_key key = shuf__stream_key(s);
+    switch (s->distribution) {
+#define X(NAME, name, type, value) \
+    case SHUF_DISTRIBUTION_##NAME: \
+        source->name = value;      \
+        break;
+        SHUF__SOURCES(X)
+#undef X
+    default:
+        assert(false);
+    }
+}
+
+/* With `threads` = 1 only the caller's thread works. Returns false if cancelled. */
+static bool draw_stream(const struct shuf__simd_ops *simd, int threads,
+                        const struct shuf__computation *computation, void *out)
+{
+    const shuf_dtype dtype = computation->request.dtype;
+    const struct shuf__stream *s = &computation->request.stream;
+    struct run run = {.computation = computation,
+                      .stream = s,
+                      .width = shuf__dtype_bytes((int)dtype),
+                      .out = out};
+    if (s->count == 0)
+        return true;
+    run.draw = simd->stream(s->distribution, dtype);
+    assert(run.draw);
+    make_source(s, &run.source);
+    run.super = s->offset / SHUF__SUPER;
+    run.end = (s->offset + s->count - 1) / SHUF__SUPER + 1;
+    atomic_init(&run.next, run.super);
+    atomic_init(&run.cancelled, false);
+    if (threads == 1 || run.end - run.super <= BATCH) {
+        run_thread(&run);
+    } else {
+#pragma omp parallel num_threads(threads)
+        run_thread(&run);
+    }
+    return !atomic_load(&run.cancelled);
+}
+
+/* ---- Whole computations ---- */
+
+bool shuf__cpu_compute(const struct shuf__simd_ops *simd, int threads,
+                       const struct shuf__computation *computation, void *out)
+{
+    const int used = shuf__backend_is_quick(&shuf__cpu_ops, &computation->request) ? 1 : threads;
+    switch (computation->request.kind) {
+    case SHUF__SHUFFLE:
+        return shuf__host_shuffle(simd, used, computation, out);
+    case SHUF__EXCHANGE:
+        return shuf__host_exchange(simd, used, computation, out);
+    case SHUF__STREAM:
+        return draw_stream(simd, used, computation, out);
+    default:
+        return shuf__host_permute(simd, used, computation, out);
+    }
+}
+
+/* ---- The backend ---- */
 
 struct cpu {
     struct shuf__backend base;
@@ -126,22 +237,6 @@ static struct shuf__workspace cpu_workspace(const struct shuf__backend *backend,
 {
     (void)kind;
     return shuf__host_workspace(((const struct cpu *)backend)->threads, request);
-}
-
-bool shuf__cpu_compute(const struct shuf__simd_ops *simd, int threads,
-                       const struct shuf__computation *computation, void *out)
-{
-    const int used = shuf__backend_is_quick(&shuf__cpu_ops, &computation->request) ? 1 : threads;
-    switch (computation->request.kind) {
-    case SHUF__SHUFFLE:
-        return shuf__host_shuffle(simd, used, computation, out);
-    case SHUF__EXCHANGE:
-        return shuf__host_exchange(simd, used, computation, out);
-    case SHUF__STREAM:
-        return shuf__cpu_draw(simd, used, computation, out);
-    default:
-        return shuf__host_permute(simd, used, computation, out);
-    }
 }
 
 /* The calling thread does the whole computation here, so cpu_wait() need not wait. */

@@ -6,9 +6,9 @@
  */
 #include "cuda.cuh"
 
+#include "host/host.h"
 #include "host/kept_file.h"
-#include "host/look_up.h"
-#include "host/sums.h"
+#include "host/permute.h"
 #include "rank_index.h"
 #include "tuning.cuh"
 

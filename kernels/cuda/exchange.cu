@@ -19,9 +19,9 @@
 #include "exchange_side.cuh"
 #include "exchange_sort.cuh"
 #include "fold_forms.cuh"
-#include "host/primefold_shape.h"
 #include "layout.cuh"
 #include "one_sided.cuh"
+#include "simd/primefold.h"
 
 #include <algorithm>
 #include <memory>

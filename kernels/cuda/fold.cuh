@@ -39,7 +39,7 @@ __device__ __forceinline__ uint32_t exclusive_or(uint32_t a, uint32_t b, uint32_
     return result;
 }
 
-/* Forward: a form computes values of positions. Inverse: with inverted maps (inverse.h), a form
+/* Forward: a form computes values of positions. Inverse: with inverted maps (simd/primefold.h), a form
  * computes positions of values. */
 enum class Direction { forward, inverse };
 

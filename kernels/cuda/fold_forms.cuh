@@ -12,7 +12,7 @@
 #include "fold64.cuh"
 #include "fold_double.cuh"
 #include "fold_rows.cuh"
-#include "inverse.h"
+#include "simd/primefold.h"
 
 namespace shuf
 {

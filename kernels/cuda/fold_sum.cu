@@ -7,8 +7,8 @@
 #include "permute.cuh"
 
 #include "fold_forms.cuh"
-#include "host/primefold_shape.h"
 #include "shuf/fingerprint.h"
+#include "simd/primefold.h"
 #include "tuning.cuh"
 
 #include <cub/block/block_reduce.cuh>

@@ -5,9 +5,9 @@
 #include "permute.cuh"
 
 #include "fold_forms.cuh"
-#include "host/primefold_shape.h"
 #include "look_up.cuh"
 #include "quick.cuh"
+#include "simd/primefold.h"
 #include "tuning.cuh"
 
 namespace shuf

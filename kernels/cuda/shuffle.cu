@@ -10,8 +10,8 @@
 #include "shuffle.cuh"
 
 #include "fold_forms.cuh"
-#include "host/primefold_shape.h"
 #include "move.cuh"
+#include "simd/primefold.h"
 
 #include <cassert>
 

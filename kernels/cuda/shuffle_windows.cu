@@ -15,8 +15,8 @@
 #include "shuffle.cuh"
 
 #include "fold_forms.cuh"
-#include "host/primefold_shape.h"
 #include "layout.cuh"
+#include "simd/primefold.h"
 #include "tuning.cuh"
 
 #include <cub/block/block_scan.cuh>

@@ -9,7 +9,7 @@
 
 #include "backend.h"
 #include "fold_forms.cuh"
-#include "host/primefold_shape.h"
+#include "simd/primefold.h"
 #include "tuning.cuh"
 
 namespace shuf::walk

@@ -10,10 +10,10 @@
 #include "windowed.cuh"
 
 #include "fold_keys.cuh"
-#include "host/primefold_shape.h"
-#include "host/windowed.h"
+#include "host/permute.h"
 #include "permute.cuh"
 #include "shuf/windowed.h"
+#include "simd/primefold.h"
 #include "slice.h"
 
 #include <algorithm>

@@ -10,9 +10,9 @@
 #include "host/chunks.h"
 
 #include "host/cancelled.h"
-#include "host/primefold_shape.h"
 #include "host/tile.h"
 #include "shuf/windowed.h"
+#include "simd/primefold.h"
 
 #include <inttypes.h>
 #include <omp.h>

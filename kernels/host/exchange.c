@@ -16,8 +16,6 @@
 #include "host/exchange.h"
 
 #include "host/cancelled.h"
-#include "host/neighbours.h"
-#include "host/one_sided.h"
 #include "host/tile.h"
 
 #include <assert.h>

@@ -20,6 +20,11 @@ uint64_t shuf__exchange_bytes(int threads, const struct shuf__plan *plan);
 bool shuf__host_exchange(const struct shuf__simd_ops *simd, int threads,
                          const struct shuf__computation *computation, void *out);
 
+/* one_sided.c: the two functions above for one-sided plans. The workspace has only counters. */
+uint64_t shuf__one_sided_bytes(int threads, const struct shuf__plan *plan);
+bool shuf__host_one_sided(const struct shuf__simd_ops *simd, int threads,
+                          const struct shuf__computation *computation, void *out);
+
 #ifdef __cplusplus
 }
 #endif

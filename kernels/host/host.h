@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Blocks of host memory, for both backends. The host's processors allocate, export and copy them,
- * and compute their fingerprints.
+ * The host's processors and memory, for both backends: threads, blocks of memory, and the copies,
+ * fingerprints and sums of their contents.
  */
 #ifndef SHUF__HOST_HOST_H
 #define SHUF__HOST_HOST_H
@@ -16,6 +16,12 @@ extern "C" {
 /* The number of threads to use; 0 asks for all processors that this process may use. */
 int shuf__host_threads(unsigned requested);
 
+/* Starts the team of the calling thread, which has this number of threads, before its first
+ * computation: OpenMP ends the process if it cannot start a thread. For a smaller team OpenMP ends
+ * threads, and for a larger one it starts them again. Fails with SHUF_IO if the
+ * system does not allow so many, and `later` more, which the process starts later. */
+shuf_status shuf__threads_start(int threads, int later, struct shuf__error *error);
+
 /* Allocates a block of host memory, after a check of the free memory. Without the check, the kernel
  * would promise more memory than it has, and kill the daemon when the daemon fills the block. */
 shuf_status shuf__host_alloc(enum shuf__memory kind, uint64_t bytes, struct shuf__block *block,
@@ -27,11 +33,16 @@ int shuf__host_export(const struct shuf__block *block);
 enum shuf__mapped shuf__host_mapped(const struct shuf__block *block);
 uint64_t shuf__host_committed(const struct shuf__block *block);
 
+/* Copies with several threads. They also share the page faults of new memory. */
+void shuf__host_copy(int threads, void *to, const void *from, size_t bytes);
+
 uint64_t shuf__host_fingerprint(const struct shuf__simd_ops *simd, int threads, const void *values,
                                 unsigned width, uint64_t count, uint64_t index);
 
-/* Copies with several threads. They also share the page faults of new memory. */
-void shuf__host_copy(int threads, void *to, const void *from, size_t bytes);
+/* Does the work of ops->sums (backend.h). The number of threads does not change the bits of the
+ * sums. count >= 1. */
+void shuf__host_sums(int threads, const void *values, shuf_dtype dtype, uint64_t count,
+                     double centre, double scale, struct shuf__sums *sums);
 
 #ifdef __cplusplus
 }

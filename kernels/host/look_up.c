@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * See look_up.h.
+ * See permute.h.
  */
-#include "host/look_up.h"
+#include "host/permute.h"
 
 #include "host/cancelled.h"
-#include "host/permute.h"
 #include "host/tile.h"
 #include "shuf/windowed.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * See one_sided.h. A part of the rank's places is sorted by the windows from which its records
+ * See exchange.h. A part of the rank's places is sorted by the windows from which its records
  * come, by counting. The threads visit the places of the part twice: first to count, then to write.
  */
-#include "host/one_sided.h"
+#include "host/exchange.h"
 
 #include "host/cancelled.h"
-#include "host/neighbours.h"
+#include "host/tile.h"
 
 #include <omp.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See partition.h. Part b of the output block has 1 << bits places, from b << bits on. It receives
+ * See shuffle.h. Part b of the output block has 1 << bits places, from b << bits on. It receives
  * as many records as it has places. So the first pass can collect the records in the output block
  * itself, in the order of their arrival. A list in the workspace has the place of each record in
  * its part.
@@ -13,11 +13,11 @@
  *
  * *Second pass.* A thread sorts a part in its own cache and writes it back.
  */
-#include "host/partition.h"
+#include "host/shuffle.h"
 
 #include "host/cancelled.h"
-#include "host/primefold_shape.h"
 #include "host/tile.h"
+#include "simd/primefold.h"
 
 #include <assert.h>
 #include <omp.h>

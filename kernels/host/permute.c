@@ -14,10 +14,8 @@
 #include "host/permute.h"
 
 #include "host/cancelled.h"
-#include "host/move.h"
-#include "host/primefold_shape.h"
 #include "host/tile.h"
-#include "host/windowed.h"
+#include "simd/primefold.h"
 #include "slice.h"
 
 #include <assert.h>
@@ -84,7 +82,7 @@ static void place(const struct run *run, const struct shuf__tile *tile, uint64_t
     const struct shuf__computation *computation = run->computation;
     const struct shuf__hits hits = shuf__slice_hits(&run->slice, base, kept);
     const uint64_t stride = run->slice.stride, count = shuf__hits_count(&hits, stride);
-    const struct shuf__places places = {run->narrow, tile, base, kept};
+    const struct shuf__tile_places places = {run->narrow, tile, base, kept};
     if (run->moves)
         shuf__move(&computation->request.shuffle, computation->input->memory, &places, out);
     else if (count > 0)

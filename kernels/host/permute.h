@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A whole computation of a permutation on the CPU. Threads share its tiles.
+ * Computations of permutations on the CPU: all requested values by tiles that threads share,
+ * windowed orders (shuf/windowed.h), and look-ups of single places.
  */
 #ifndef SHUF__HOST_PERMUTE_H
 #define SHUF__HOST_PERMUTE_H
@@ -24,6 +25,16 @@ bool shuf__host_permute(const struct shuf__simd_ops *simd, int threads,
 bool shuf__host_permute_sum(const struct shuf__simd_ops *simd, int threads,
                             const struct shuf__computation *computation, uint64_t index,
                             uint64_t *fingerprint);
+
+/* windowed.c: the work of shuf__host_permute() for a permutation with windows. */
+bool shuf__host_windowed(const struct shuf__simd_ops *simd, int threads,
+                         const struct shuf__computation *computation, void *out);
+
+/* look_up.c: the function look_up of struct shuf__backend_ops. With random access, each place is
+ * computed alone. With compaction, each tile with a requested place is evaluated once. */
+shuf_status shuf__host_look_up(const struct shuf__simd_ops *simd, int threads,
+                               const struct shuf__computation *computation, uint64_t *place,
+                               size_t count, struct shuf__error *error);
 
 #ifdef __cplusplus
 }

@@ -11,11 +11,9 @@
 
 #include "host/cancelled.h"
 #include "host/exchange.h"
-#include "host/move.h"
-#include "host/partition.h"
 #include "host/permute.h"
-#include "host/primefold_shape.h"
 #include "host/tile.h"
+#include "simd/primefold.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -25,6 +23,8 @@ enum {
     PART_BYTES = 1 << 20,  /* a thread takes at most so many bytes of records at a time */
     LISTED_MOST = 1 << 20, /* up to this n, tiles are too few for all threads: use a list */
 };
+
+/* ---- The threads ---- */
 
 /* The state of one computation, which its threads share. */
 struct run {
@@ -56,8 +56,8 @@ static const void *values_at(const struct run *run, uint64_t first, size_t count
 }
 
 /* Moves one piece of a record. Threads share a record that is larger than PART_BYTES. */
-static void move_piece(struct run *run, const void *in, const struct shuf__places *places,
-                       uint64_t piece)
+static void move_piece(const struct run *run, const void *in,
+                       const struct shuf__tile_places *places, uint64_t piece)
 {
     const uint64_t offset = piece * PART_BYTES, left = run->shuffle->record - offset;
     shuf__move_piece(run->shuffle, in, places, offset, left < PART_BYTES ? left : PART_BYTES,
@@ -75,8 +75,8 @@ static void run_thread(struct run *run)
             return;
         const uint64_t first = item / run->pieces * run->part;
         const size_t count = n - first < run->part ? n - first : run->part;
-        const struct shuf__places places = {run->narrow, values_at(run, first, count, &tile), first,
-                                            count};
+        const struct shuf__tile_places places = {run->narrow, values_at(run, first, count, &tile),
+                                                 first, count};
         if (run->pieces == 1)
             shuf__move(run->shuffle, in, &places, run->out);
         else
@@ -99,6 +99,8 @@ static bool move_all(struct run *run, int threads)
     }
     return !atomic_load(&run->cancelled);
 }
+
+/* ---- The ways ---- */
 
 /* Moves the records by a list of all values. Returns false if there is no memory for the list. */
 static bool move_listed(struct run *run, int threads, bool *done)

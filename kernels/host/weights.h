@@ -20,15 +20,6 @@ struct shuf__weight_array {
     uint64_t count;
 };
 
-/* One of the weights, once they are checked. */
-shuf_weight shuf__weight(const struct shuf__weight_array *weights, uint64_t i);
-
-/* Fails unless the weights are finite, not negative and not all 0. *top is the least integer with
- * all weights below 2^*top. */
-shuf_status shuf__weights_check(const struct shuf__weight_array *weights,
-                                const struct shuf__computation *computation, int *top,
-                                struct shuf__error *error);
-
 /* The errors of weights: weights[i], which has another number here, is none; all are 0; so many are
  * not above 0. */
 shuf_status shuf__bad_weight(const struct shuf__weight_array *weights, uint64_t i, uint64_t number,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * See windowed.h. Threads take tiles of the requested values. In each window that a tile touches, a
+ * See permute.h. Threads take tiles of the requested values. In each window that a tile touches, a
  * thread evaluates the order within the window by the loops of `primefold`, and then turns the
  * numbers into records. It keeps the keys of its last window, and the list of how far the order of
  * the chunks moves each chunk of it.
  */
-#include "host/windowed.h"
+#include "host/permute.h"
 
 #include "host/cancelled.h"
 #include "host/tile.h"
@@ -52,7 +52,8 @@ struct place {
     uint64_t *moves; /* one for each chunk, of 32 bits if values have 32; may be NULL */
 };
 
-void shuf__window_map_set_chunk(struct shuf__window_map *map, uint64_t chunk)
+/* How x / chunk is computed for narrow numbers x. */
+static void set_chunk(struct shuf__window_map *map, uint64_t chunk)
 {
     const unsigned bits = shuf__bits(chunk - 1);
     map->chunk = chunk;
@@ -218,7 +219,7 @@ bool shuf__host_windowed(const struct shuf__simd_ops *simd, int threads,
     run.window_shape = shuf_primefold_shape_of(p->chunk * p->window);
     run.lists = p->window <= LIST_MOST;
     run.width = (unsigned)shuf__request_shape(&computation->request).width;
-    shuf__window_map_set_chunk(&run.map, p->chunk);
+    set_chunk(&run.map, p->chunk);
     atomic_init(&run.cancelled, false);
     const uint64_t tiles = (p->count - 1) / SHUF__TILE + 1;
     const int team = tiles < (uint64_t)threads ? (int)tiles : threads;

@@ -10,7 +10,7 @@
 
 #ifdef __AVX2__
 
-#include "log_vector.h"
+#include "stream_vector.h"
 
 /* `yes` in the lanes where the top bit of `by` is set, else `no`. */
 static inline floats chosen_32(vector by, floats yes, floats no)

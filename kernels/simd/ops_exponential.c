@@ -17,7 +17,7 @@ void SHUF__SIMD_NAME(shuf__exponential_keys)(const uint64_t *words, double *out,
 
 #ifdef __AVX2__
 
-#include "log_vector.h"
+#include "stream_vector.h"
 
 /* Value 0 or 1 of each draw, for the lower (0) or upper (1) half of the lanes. */
 static inline doubles value_64(const struct draws *d, int value, int half)

@@ -16,6 +16,14 @@
 
 #include "shuf/primefold.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Returns shuf_primefold_shape_of(n). Each thread caches the shape of its last n. Without this, the
+ * search for the prime would take much of the time of a small computation. */
+shuf_primefold_shape shuf__primefold_shape(uint64_t n);
+
 struct shuf__primefold {
     shuf_primefold plain; /* its field `inverse` is not set */
     bool inverse;         /* set by shuf__primefold_invert() */
@@ -29,7 +37,17 @@ unsigned shuf__primefold_word_bits(const shuf_primefold_shape *shape);
 void shuf__primefold_make(struct shuf__primefold *row, const shuf_primefold_shape *shape,
                           shuf_key key, uint64_t epoch);
 
-/* Inverts the maps and their order, so that the row gives positions of values. */
+/* Replaces the maps of f by their inverses, in reverse order. The inverse of a map is a map too, so
+ * one code computes values of positions and positions of values. The `fold` of a map is the key of
+ * the inverse fold after it. The inverse adds `addend` after its last map, not after its first. f
+ * must have maps: n > SHUF_PRIMEFOLD_EXACT. */
+void shuf__invert_maps(shuf_primefold *f);
+
+/* Does the same for a row, which then gives positions of values. */
 void shuf__primefold_invert(struct shuf__primefold *row);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -3,7 +3,7 @@
  * The operations of `primefold`'s loops on vectors, for AVX2 and AVX-512, by intrinsics. Without
  * intrinsics gcc 12 would halve the speed: it shifts 16-bit words as 32-bit words, and multiplies
  * 32-bit words as 64-bit words. The suffixes 16 and 32 mean words of so many bits, and 50 means
- * doubles. primefold_scalar.h has the same operations on single words.
+ * doubles. primefold_shoup.h has the same operations on single words.
  *
  * Compared words must be below 2^15 or 2^31, because AVX2 compares signed words.
  */
@@ -110,10 +110,273 @@ static inline __attribute__((always_inline)) bits_50 right_50(bits_50 x, int by)
 }
 
 #ifdef __AVX512BW__
-#include "primefold_avx512.h"
+
+/* ---- In the way of AVX-512 ---- */
+
+enum { XOR_OF_3 = 0x96, OR_OF_3 = 0xfe, XOR_IF_BOTH = 0x78 }; /* truth tables for ternarylogic */
+
+/* y is the same in all lanes. */
+static inline vector_32 high_product_32(vector_32 x, vector_32 y)
+{
+    vector_32 odd = _mm512_mul_epu32(_mm512_srli_epi64(x, 32), y);
+    return _mm512_mask_shuffle_epi32(odd, 0x5555, _mm512_mul_epu32(x, y), _MM_PERM_DDBB);
+}
+
+/* A mask of the bits below the highest set bit of y. The steps set 3, 9 and 15 bits. */
+static inline vector_16 below_top_16(vector_16 y)
+{
+    y = _mm512_ternarylogic_epi32(_mm512_srli_epi16(y, 1), _mm512_srli_epi16(y, 2),
+                                  _mm512_srli_epi16(y, 3), OR_OF_3);
+    y = _mm512_ternarylogic_epi32(y, _mm512_srli_epi16(y, 3), _mm512_srli_epi16(y, 6), OR_OF_3);
+    return _mm512_or_si512(y, _mm512_srli_epi16(y, 6));
+}
+
+static inline vector_32 float_bits_32(vector_32 x)
+{
+    return _mm512_castps_si512(_mm512_cvtepi32_ps(x));
+}
+
+/* x ^ a ^ b in lanes with x < limit, else x. */
+static inline vector_32 xor_below_32(vector_32 x, vector_32 a, vector_32 b, vector_32 limit)
+{
+    return _mm512_mask_ternarylogic_epi32(x, _mm512_cmplt_epu32_mask(x, limit), a, b, XOR_OF_3);
+}
+
+static inline bool any_from_16(vector_16 x, vector_16 limit)
+{
+    return _mm512_cmpge_epu16_mask(x, limit) != 0;
+}
+
+static inline bool any_from_32(vector_32 x, vector_32 limit)
+{
+    return _mm512_cmpge_epu32_mask(x, limit) != 0;
+}
+
+static inline bool any_from_50(vector_50 x, vector_50 limit)
+{
+    return _mm512_cmp_pd_mask(x, limit, _CMP_GE_OQ) != 0;
+}
+
+static inline void store_16(uint32_t *out, vector_16 x)
+{
+    store_32(out, _mm512_cvtepu16_epi32(_mm512_castsi512_si256(x)));
+    store_32(out + 16, _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(x, 1)));
+}
+
+/* A bit for each of 64 values: whether it is `limit` or more. */
+static inline uint64_t which_from_32(const uint32_t values[64], uint32_t limit)
+{
+    uint64_t which = 0;
+    for (int i = 0; i < 64; i += 16)
+        which |= (uint64_t)_mm512_cmpge_epu32_mask(load_32(values + i), all_32(limit)) << i;
+    return which;
+}
+
+static inline uint64_t which_from_50(const uint64_t values[64], uint64_t limit)
+{
+    const __m512i limits = _mm512_set1_epi64((long long)limit);
+    uint64_t which = 0;
+    for (int i = 0; i < 64; i += 8)
+        which |= (uint64_t)_mm512_cmpge_epu64_mask(_mm512_loadu_si512(values + i), limits) << i;
+    return which;
+}
+
+/* ---- Doubles ---- */
+
+static inline vector_50 rounded_50(vector_50 x)
+{
+    return _mm512_roundscale_pd(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+/* x + y in lanes with x < 0, else x. */
+static inline vector_50 add_if_negative_50(vector_50 x, vector_50 y)
+{
+    return _mm512_mask_add_pd(x, _mm512_cmp_pd_mask(x, _mm512_setzero_pd(), _CMP_LT_OQ), x, y);
+}
+
+static inline bits_50 all_bits_50(uint64_t word)
+{
+    return _mm512_set1_epi64((long long)word);
+}
+
+static inline bits_50 to_bits_50(vector_50 x)
+{
+    return _mm512_castpd_si512(x);
+}
+
+static inline vector_50 of_bits_50(bits_50 bits)
+{
+    return _mm512_castsi512_pd(bits);
+}
+
+static inline bits_50 xor_50(bits_50 a, bits_50 b)
+{
+    return _mm512_xor_si512(a, b);
+}
+
+static inline bits_50 and_50(bits_50 a, bits_50 b)
+{
+    return _mm512_and_si512(a, b);
+}
+
+/* a & ~b */
+static inline bits_50 and_not_50(bits_50 a, bits_50 b)
+{
+    return _mm512_andnot_si512(b, a);
+}
+
+/* x ^ ((a ^ b) & where) */
+static inline bits_50 xor_where_50(bits_50 x, bits_50 a, bits_50 b, bits_50 where)
+{
+    return _mm512_ternarylogic_epi32(x, _mm512_xor_si512(a, b), where, XOR_IF_BOTH);
+}
+
+/* bits ^ a ^ b in lanes with x < limit, else `bits`. */
+static inline bits_50 xor_where_below_50(bits_50 bits, bits_50 a, bits_50 b, vector_50 x,
+                                         vector_50 limit)
+{
+    return _mm512_mask_ternarylogic_epi64(bits, _mm512_cmp_pd_mask(x, limit, _CMP_LT_OQ), a, b,
+                                          XOR_OF_3);
+}
+
 #else
-#include "primefold_avx2.h"
+
+/* ---- In the way of AVX2: a comparison sets all bits of a lane, or none ---- */
+
+/* y is the same in all lanes. */
+static inline vector_32 high_product_32(vector_32 x, vector_32 y)
+{
+    vector_32 odd = _mm256_mul_epu32(_mm256_srli_epi64(x, 32), y);
+    return _mm256_blend_epi32(_mm256_srli_epi64(_mm256_mul_epu32(x, y), 32), odd, 0xaa);
+}
+
+/* A mask of the bits below the highest set bit of y. */
+static inline vector_16 below_top_16(vector_16 y)
+{
+    y = _mm256_srli_epi16(y, 1);
+    y = _mm256_or_si256(y, _mm256_srli_epi16(y, 1));
+    y = _mm256_or_si256(y, _mm256_srli_epi16(y, 2));
+    y = _mm256_or_si256(y, _mm256_srli_epi16(y, 4));
+    return _mm256_or_si256(y, _mm256_srli_epi16(y, 8));
+}
+
+static inline vector_32 float_bits_32(vector_32 x)
+{
+    return _mm256_castps_si256(_mm256_cvtepi32_ps(x));
+}
+
+/* x ^ a ^ b in lanes with x < limit, else x. */
+static inline vector_32 xor_below_32(vector_32 x, vector_32 a, vector_32 b, vector_32 limit)
+{
+    return _mm256_xor_si256(x,
+                            _mm256_and_si256(_mm256_xor_si256(a, b), _mm256_cmpgt_epi32(limit, x)));
+}
+
+static inline bool any_from_16(vector_16 x, vector_16 limit)
+{
+    return _mm256_movemask_epi8(_mm256_cmpgt_epi16(limit, x)) != -1;
+}
+
+static inline bool any_from_32(vector_32 x, vector_32 limit)
+{
+    return _mm256_movemask_epi8(_mm256_cmpgt_epi32(limit, x)) != -1;
+}
+
+static inline bool any_from_50(vector_50 x, vector_50 limit)
+{
+    return _mm256_movemask_pd(_mm256_cmp_pd(x, limit, _CMP_GE_OQ)) != 0;
+}
+
+static inline void store_16(uint32_t *out, vector_16 x)
+{
+    store_32(out, _mm256_cvtepu16_epi32(_mm256_castsi256_si128(x)));
+    store_32(out + 8, _mm256_cvtepu16_epi32(_mm256_extracti128_si256(x, 1)));
+}
+
+/* A bit for each of 64 values: whether it is `limit` or more. */
+static inline uint64_t which_from_32(const uint32_t values[64], uint32_t limit)
+{
+    uint64_t below = 0;
+    for (int i = 0; i < 64; i += 8) {
+        __m256i less = _mm256_cmpgt_epi32(all_32(limit), load_32(values + i));
+        below |= (uint64_t)(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(less)) << i;
+    }
+    return ~below;
+}
+
+static inline uint64_t which_from_50(const uint64_t values[64], uint64_t limit)
+{
+    const __m256i limits = _mm256_set1_epi64x((long long)limit);
+    uint64_t below = 0;
+    for (int i = 0; i < 64; i += 4) {
+        __m256i four = _mm256_loadu_si256((const __m256i *)(values + i));
+        __m256d less = _mm256_castsi256_pd(_mm256_cmpgt_epi64(limits, four));
+        below |= (uint64_t)(uint32_t)_mm256_movemask_pd(less) << i;
+    }
+    return ~below;
+}
+
+/* ---- Doubles ---- */
+
+static inline vector_50 rounded_50(vector_50 x)
+{
+    return _mm256_round_pd(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+/* x + y in lanes with x < 0, else x. */
+static inline vector_50 add_if_negative_50(vector_50 x, vector_50 y)
+{
+    return _mm256_add_pd(x, _mm256_and_pd(y, _mm256_cmp_pd(x, _mm256_setzero_pd(), _CMP_LT_OQ)));
+}
+
+static inline bits_50 all_bits_50(uint64_t word)
+{
+    return _mm256_set1_epi64x((long long)word);
+}
+
+static inline bits_50 to_bits_50(vector_50 x)
+{
+    return _mm256_castpd_si256(x);
+}
+
+static inline vector_50 of_bits_50(bits_50 bits)
+{
+    return _mm256_castsi256_pd(bits);
+}
+
+static inline bits_50 xor_50(bits_50 a, bits_50 b)
+{
+    return _mm256_xor_si256(a, b);
+}
+
+static inline bits_50 and_50(bits_50 a, bits_50 b)
+{
+    return _mm256_and_si256(a, b);
+}
+
+/* a & ~b */
+static inline bits_50 and_not_50(bits_50 a, bits_50 b)
+{
+    return _mm256_andnot_si256(b, a);
+}
+
+/* x ^ ((a ^ b) & where) */
+static inline bits_50 xor_where_50(bits_50 x, bits_50 a, bits_50 b, bits_50 where)
+{
+    return _mm256_xor_si256(x, _mm256_and_si256(_mm256_xor_si256(a, b), where));
+}
+
+/* bits ^ a ^ b in lanes with x < limit, else `bits`. */
+static inline bits_50 xor_where_below_50(bits_50 bits, bits_50 a, bits_50 b, vector_50 x,
+                                         vector_50 limit)
+{
+    bits_50 below = to_bits_50(_mm256_cmp_pd(x, limit, _CMP_LT_OQ));
+    return _mm256_xor_si256(bits, _mm256_and_si256(_mm256_xor_si256(a, b), below));
+}
+
 #endif
+
+/* ---- In terms of the others ---- */
 
 static inline vector_16 xor_16(vector_16 a, vector_16 b)
 {

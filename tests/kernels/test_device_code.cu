@@ -6,8 +6,8 @@
  */
 #include "cuda/exchange_walk.cuh"
 #include "cuda/permute.cuh"
-#include "host/primefold_shape.h"
 #include "shuf/box_muller.h"
+#include "simd/primefold.h"
 
 #include "support/device_tests.cuh"
 

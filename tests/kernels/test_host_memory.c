@@ -3,7 +3,6 @@
  * The measured memory of the host, on fake machines made of files: with control groups of both
  * versions, with namespaces, and with containers that show a part of a hierarchy.
  */
-#include "host/cgroup.h"
 #include "host/kept_file.h"
 #include "host/memory_limits.h"
 #include "support/cmocka_all.h"

@@ -4,10 +4,8 @@
  * shuffles in two passes, and the threads of OpenMP.
  */
 #include "host/host.h"
-#include "host/partition.h"
-#include "host/primefold_shape.h"
 #include "host/shuffle.h"
-#include "host/threads.h"
+#include "simd/primefold.h"
 #include "support/child.h"
 #include "support/cmocka_all.h"
 #include "support/random.h"

@@ -5,7 +5,7 @@
 #include "memory_group.h"
 
 #include "cmocka_all.h"
-#include "host/cgroup.h"
+#include "host/memory_limits.h"
 
 #include <errno.h>
 #include <inttypes.h>
