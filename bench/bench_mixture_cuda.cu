@@ -3,7 +3,7 @@
  * Measures mixtures on the GPU: the time of 10^9 positions in device memory, by events, beside a
  * memset of the same bytes.
  */
-#include "cuda/mixture.cuh"
+#include "cuda/orders.cuh"
 #include "report.h"
 
 #include <cstdio>

@@ -7,8 +7,8 @@
  */
 #include "shortage.h"
 
-#include "host/memory_limits.h"
 #include "host/kept_file.h"
+#include "host/memory_limits.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

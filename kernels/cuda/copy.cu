@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See copy.cuh.
+ * See cuda.cuh: copies from device to host memory, and waiting.
  */
-#include "copy.cuh"
-
-#include "host/host.h"
+#include "cuda.cuh"
 
 #include <ctime>
 

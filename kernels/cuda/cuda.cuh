@@ -1,22 +1,100 @@
 /* SPDX-License-Identifier: MIT
  *
- * The declarations that the host code of the CUDA backend shares: the opened device, the report of
- * a failure, and the functions of the table.
+ * The declarations that the host code of the CUDA backend shares: the opened device, the functions
+ * of libcuda, copies to host memory, the report of a failure, and the functions of the table.
  */
 #ifndef SHUF__CUDA_CUDA_CUH
 #define SHUF__CUDA_CUDA_CUH
 
-#include "copy.cuh"
-#include "driver.cuh"
 #include "host/host.h"
 #include "permute.cuh"
 #include "quick.cuh"
 #include "stream.cuh"
 
+#include <cstdint>
+#include <cudaTypedefs.h>
+#include <cuda_runtime.h>
+
 extern "C" const shuf__backend_ops shuf__cuda_ops;
 
 namespace shuf
 {
+
+/* ---- copy.cu: copies to host memory, and waiting ---- */
+
+/* A copy goes through two pieces of pinned memory. While the device fills one piece, the host
+ * empties the other. Without these pieces the driver would copy to memory that is not pinned, which
+ * is several times slower. */
+struct Bounce {
+    char *pieces;          /* pinned */
+    char *there;           /* the address of `pieces` on the device */
+    cudaEvent_t filled[2]; /* one for each piece */
+};
+
+constexpr uint64_t bounce_piece = 4 << 20;
+
+cudaError_t bounce_make(Bounce *bounce);
+void bounce_free(Bounce *bounce);
+
+struct Copy {
+    const char *from; /* device memory */
+    char *to;
+    uint64_t bytes;
+    uint64_t issued, taken; /* bytes that are queued so far; bytes that are in `to` so far */
+};
+
+inline bool is_complete(const Copy &copy)
+{
+    return copy.taken == copy.bytes;
+}
+
+/* Waits for the next piece until the time `until`. If the piece arrives, the call copies it with
+ * `threads` threads of the host, and sets *taken. */
+cudaError_t copy_piece(Bounce &bounce, Copy *copy, int threads, cudaStream_t stream, uint64_t until,
+                       bool *taken);
+
+/* Times of now_ns(), the host's clock. `forever` is a time that never comes. */
+constexpr uint64_t forever = UINT64_MAX;
+uint64_t now_ns();
+uint64_t deadline(uint64_t timeout_ns);
+
+/* A waiting thread polls for so long, and then sleeps. Most work ends sooner, and waking a thread
+ * takes tens of microseconds. */
+constexpr uint64_t spin_ns = 50000;
+
+/* Waits for the event until the time `until`, and queries it at least once. The event must be
+ * created with cudaEventBlockingSync; otherwise the thread would not sleep. */
+cudaError_t await(cudaEvent_t event, uint64_t until, bool *happened);
+
+/* ---- memory.cu: the functions of libcuda that the runtime does not offer ---- */
+
+/* They are found by name and at run time. If the program were linked with libcuda, it would not
+ * start on a machine without a driver. */
+
+/* X(name in libcuda, name here, CUDA version of the function) */
+#define SHUF__DRIVER_MAP(X)                                  \
+    X(cuGetErrorString, error_string, 6000)                  \
+    X(cuMemCreate, create, 10020)                            \
+    X(cuMemRelease, release, 10020)                          \
+    X(cuMemExportToShareableHandle, export_to_handle, 10020) \
+    X(cuMemAddressReserve, reserve, 10020)                   \
+    X(cuMemAddressFree, unreserve, 10020)                    \
+    X(cuMemMap, map, 10020)                                  \
+    X(cuMemUnmap, unmap, 10020)                              \
+    X(cuMemSetAccess, set_access, 10020)
+
+struct Driver {
+#define X(symbol, name, version) PFN_##symbol##_v##version name;
+    SHUF__DRIVER_MAP(X)
+#undef X
+};
+
+shuf_status driver_find(Driver *driver, shuf__error *error);
+
+/* Does the same as fail(), for errors of the driver. */
+shuf_status driver_fail(const Driver &driver, shuf__error *error, CUresult e, const char *step);
+
+/* ---- The opened device ---- */
 
 /* Results for host memory need no workspace up to this size. They are computed in cuda->staging. */
 constexpr uint64_t staging_bytes = 2 * bounce_piece;
@@ -82,7 +160,9 @@ shuf_status fail(shuf__error *error, cudaError_t e, const char *step);
             fail(error, (e), (step));                            \
     } while (0)
 
-/* memory.cu: the functions of the vtable. */
+/* ---- The functions of the vtable ---- */
+
+/* memory.cu */
 shuf_status cuda_memory(shuf__backend *backend, shuf__memory kind, uint64_t *available,
                         uint64_t *total, shuf__error *error);
 shuf_status cuda_alloc(shuf__backend *backend, shuf__memory kind, uint64_t bytes,
@@ -90,7 +170,7 @@ shuf_status cuda_alloc(shuf__backend *backend, shuf__memory kind, uint64_t bytes
 void cuda_free(shuf__backend *backend, shuf__block *block);
 int cuda_export(const shuf__block *block);
 
-/* launch.cu: the functions of the vtable. */
+/* launch.cu */
 shuf__workspace cuda_workspace(const shuf__backend *backend, const shuf__request *request,
                                shuf__memory kind);
 shuf_status cuda_launch(shuf__backend *backend, const shuf__computation *computation,

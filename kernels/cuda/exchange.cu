@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * See exchange.cuh. The rank's own records are sorted by their places in the output. The rank's own
- * places are sorted by the rank from which their records come. For few ranks exchange_few.cuh does
+ * places are sorted by the rank from which their records come. For few ranks exchange_few.cu does
  * this without sorts. Otherwise there are two methods:
  *
  *   by keys    for places below 2^32: CUB sorts the places alone. The inverse of the permutation
@@ -12,16 +12,18 @@
  * So both methods take 8 bytes for each number, or 12 if numbers have 64 bits. Sorts by digits are
  * stable, so the places of a rank stay in ascending order. In the sorted list a search finds the
  * end of each rank.
+ *
+ * A plan has two sides: the rank's own records, and its own places. A side is a list of the numbers
+ * of these records or places. Each number has an *other end*: the rank that gets the record, or the
+ * rank that sends the record for the place. The permutation gives a number's key, by which the list
+ * is sorted.
  */
 #include "exchange.cuh"
 
-#include "exchange_few.cuh"
-#include "exchange_side.cuh"
-#include "exchange_sort.cuh"
 #include "fold_forms.cuh"
-#include "layout.cuh"
-#include "one_sided.cuh"
+#include "scratch.cuh"
 #include "simd/primefold.h"
+#include "tuning.cuh"
 
 #include <algorithm>
 #include <memory>
@@ -35,6 +37,145 @@ namespace
 
 constexpr unsigned key_bits = 32, digit_bits = 16;
 constexpr unsigned pass_bits = 8; /* CUB sorts by so many bits in a pass */
+
+/* ---- The kernels ---- */
+
+/* Finds the rank whose part contains a position. */
+struct Ranks {
+    const uint64_t *bounds; /* the first position of each rank; NULL: the parts are equal */
+    uint64_t world;
+    uint64_t larger_end;                 /* equal parts: the end of those with one position more */
+    uint64_t larger, less;               /* the number of these parts, and the size of the others */
+    uint64_t inverse_more, inverse_less; /* floor((2^64 - 1) / size), for each of the two sizes */
+
+    __device__ __forceinline__ uint64_t equal_part(uint64_t position) const
+    {
+        if (position < larger_end)
+            return divided(position, less + 1, inverse_more);
+        return larger + divided(position - larger_end, less, inverse_less);
+    }
+
+    /* If empty ranks begin at the same position, the last one has it. */
+    __device__ __forceinline__ uint64_t find(uint64_t position) const
+    {
+        uint64_t first = 0, count = world;
+        if (!bounds)
+            return equal_part(position);
+        while (count > 1) {
+            const uint64_t half = count / 2;
+            first += bounds[first + half] <= position ? half : 0;
+            count -= half;
+        }
+        return first;
+    }
+};
+
+/* One side of a plan. Number i of the rank is at the position first + i. */
+struct Side {
+    uint64_t first, count;
+    Ranks ranks;  /* among which the other ends are */
+    bool by_rank; /* the key of a number is its other end, else the position there */
+    unsigned key_bits;
+};
+
+/* A number of the list. The list is memory that a client may have mapped, so the code never trusts
+ * its contents. */
+template <typename Number>
+__device__ __forceinline__ uint64_t read_number(const Side &side, const Number *list, uint64_t i)
+{
+    const uint64_t number = list[i];
+    return number < side.count ? number : 0;
+}
+
+/* Writes a digit of each number's key. The numbers are 0, 1, ... or, unless `list` is NULL, those
+ * of the list. */
+template <typename Form, typename Number, typename Digit>
+__global__ void __launch_bounds__(fold_threads, tuning::plan_blocks_per_sm)
+    write_digits(__grid_constant__ const Form f, __grid_constant__ const Side side, unsigned shift,
+                 const Number *list, Digit *digits)
+{
+    const uint64_t i = uint64_t{blockIdx.x} * fold_threads * group + threadIdx.x;
+    uint64_t position[group];
+    typename Form::Word x[group];
+#pragma unroll
+    for (int c = 0; c < group; c++) {
+        const uint64_t at = i + c * fold_threads;
+        const uint64_t number = at < side.count ? at : 0;
+        position[c] = side.first + (list ? read_number(side, list, number) : number);
+    }
+    look_up_group(f, position, x);
+#pragma unroll
+    for (int c = 0; c < group; c++) {
+        const uint64_t key = side.by_rank ? side.ranks.find(x[c]) : uint64_t{x[c]};
+        if (i + c * fold_threads < side.count)
+            digits[i + c * fold_threads] = static_cast<Digit>(key >> shift);
+    }
+}
+
+/* Sets numbers[i] to the number whose key is keys[i]. f is the inverse of the side's function. */
+template <typename Form, typename Number>
+__global__ void __launch_bounds__(fold_threads, tuning::plan_blocks_per_sm)
+    write_numbers(__grid_constant__ const Form f, __grid_constant__ const Side side,
+                  const uint32_t *keys, Number *numbers)
+{
+    const uint64_t i = uint64_t{blockIdx.x} * fold_threads * group + threadIdx.x;
+    uint64_t position[group];
+    typename Form::Word x[group];
+#pragma unroll
+    for (int c = 0; c < group; c++) {
+        const uint64_t at = i + c * fold_threads;
+        position[c] = keys[at < side.count ? at : 0];
+    }
+    look_up_group(f, position, x);
+#pragma unroll
+    for (int c = 0; c < group; c++)
+        if (i + c * fold_threads < side.count)
+            numbers[i + c * fold_threads] = static_cast<Number>(x[c] - side.first);
+}
+
+/* The numbers 0, 1, ... */
+template <typename Number>
+__global__ void __launch_bounds__(fold_threads) number_all(uint64_t count, Number *list)
+{
+    const uint64_t i = uint64_t{blockIdx.x} * fold_threads + threadIdx.x;
+    if (i < count)
+        list[i] = static_cast<Number>(i);
+}
+
+/* How many numbers of the sorted list have their other end on a rank below `rank`. */
+template <typename Form, typename Number>
+__device__ __forceinline__ uint64_t count_below(const Form &f, const Side &side, uint64_t rank,
+                                                const Number *list)
+{
+    uint64_t low = 0, high = side.count;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        const uint64_t position = side.first + read_number(side, list, middle);
+        if (side.ranks.find(cycle_walk(f, f.row, position)) < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Two threads for each rank: one finds where its numbers begin, the other where they end. */
+constexpr unsigned count_threads = 2;
+
+template <typename Form, typename Number>
+__global__ void __launch_bounds__(fold_threads)
+    count_ranks(__grid_constant__ const Form f, __grid_constant__ const Side side,
+                const Number *list, Number *counts)
+{
+    const uint64_t thread = uint64_t{blockIdx.x} * fold_threads + threadIdx.x;
+    const uint64_t rank = thread / count_threads;
+    uint64_t below = 0;
+    if (rank < side.ranks.world)
+        below = count_below(f, side, rank + thread % count_threads, list);
+    const uint64_t end = __shfl_xor_sync(0xffffffff, below, 1);
+    if (rank < side.ranks.world && thread % count_threads == 0)
+        counts[rank] = static_cast<Number>(end - below);
+}
 
 /* ---- Memory ---- */
 
@@ -58,22 +199,22 @@ template <typename Number>
 Arrays<Number> lay_out(const shuf__plan &plan, const Methods &methods, void *memory)
 {
     Arrays<Number> a{};
-    Layout layout(memory);
+    Workspace workspace(memory);
     const uint64_t in = records_of(plan, false), out = records_of(plan, true);
     const bool selects = methods.selects_order, splits = methods.splits_places;
     const uint64_t most = std::max(selects ? 0 : in, splits ? 0 : out);
     const uint64_t ranks = plan.input || plan.output ? plan.world : 0;
     for (int k = 0; k < 2; k++)
-        a.digits[k] = layout.take<Digit>(most);
-    a.list = layout.take<Number>(most);
+        a.digits[k] = workspace.take<Digit>(most);
+    a.list = workspace.take<Number>(most);
     a.keys[0] = reinterpret_cast<Key *>(memory);
     a.keys[1] = a.keys[0] + most;
     for (int k = 0; k < 2; k++)
-        a.bounds[k] = layout.take<uint64_t>(ranks);
+        a.bounds[k] = workspace.take<uint64_t>(ranks);
     a.temporary_bytes = std::max(selects ? select_bytes(plan) : sort_bytes(static_cast<Number>(in)),
                                  splits ? split_bytes(plan) : sort_bytes(static_cast<Number>(out)));
-    a.temporary = layout.take<char>(a.temporary_bytes);
-    a.bytes = layout.bytes();
+    a.temporary = workspace.take<char>(a.temporary_bytes);
+    a.bytes = workspace.bytes();
     return a;
 }
 

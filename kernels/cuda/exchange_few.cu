@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * See exchange_few.cuh.
+ * The two lists of a plan without sorts, for few ranks: see exchange.cuh. Values of the permutation
+ * at neighbouring positions are fast, so these methods evaluate positions in ascending order, and
+ * the lists need no other order:
+ *
+ *   order   evaluates all positions of the output of all ranks, and selects the values that are
+ *           records of this rank. Its time depends on n.
+ *   places  evaluates the rank's own places, and splits them by the rank that sends the record.
+ *           Its time depends on the number of ranks, at most tuning::split_ranks.
  */
-#include "exchange_few.cuh"
+#include "exchange.cuh"
 
-#include "exchange_sort.cuh"
 #include "exchange_walk.cuh"
-#include "layout.cuh"
+#include "scratch.cuh"
 
 #include <algorithm>
 
@@ -43,7 +49,7 @@ uint64_t launch_positions(const shuf__plan &plan)
 uint64_t totals_bytes(const shuf__plan &plan)
 {
     const uint64_t launches = plan.permutation.n / tuning::walk_positions + 2;
-    return Layout::rounded(launches * sizeof(uint64_t));
+    return Workspace::rounded(launches * sizeof(uint64_t));
 }
 
 size_t state_bytes(uint64_t tiles)
@@ -62,7 +68,7 @@ uint64_t split_counts(const shuf__plan &plan)
 
 uint64_t counts_bytes(const shuf__plan &plan)
 {
-    return Layout::rounded(split_counts(plan) * sizeof(uint64_t));
+    return Workspace::rounded(split_counts(plan) * sizeof(uint64_t));
 }
 
 template <typename Word> Range<Word> range_of(const shuf__range &part)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * See exchange_sort.cuh.
+ * The sorts of plans by CUB, and a sum: see exchange.cuh. Their own file, because the build does
+ * not refuse CUB's kernels if they spill registers: for Digit they do so on GPUs before the H100.
  */
-#include "exchange_sort.cuh"
+#include "exchange.cuh"
 
 #include "cub_call.cuh"
 

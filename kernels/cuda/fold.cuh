@@ -39,8 +39,8 @@ __device__ __forceinline__ uint32_t exclusive_or(uint32_t a, uint32_t b, uint32_
     return result;
 }
 
-/* Forward: a form computes values of positions. Inverse: with inverted maps (simd/primefold.h), a form
- * computes positions of values. */
+/* Forward: a form computes values of positions. Inverse: with inverted maps (simd/primefold.h), a
+ * form computes positions of values. */
 enum class Direction { forward, inverse };
 
 /* On: a form detects numbers out of range. Off: it does not, and a second kernel corrects the wrong

@@ -9,8 +9,8 @@
 
 #include "exchange.cuh"
 #include "host/shuffle.h"
+#include "orders.cuh"
 #include "shuffle.cuh"
-#include "windowed.cuh"
 
 #include <cassert>
 #include <cstring>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See mixture.cuh. The positions are computed in pieces of whole blocks. Three kinds of launches
- * compute a piece, in scratch memory:
+ * Mixtures: see orders.cuh. The positions are computed in pieces of whole blocks. Three kinds of
+ * launches compute a piece, in scratch memory:
  *
  *     the records of each source, which are consecutive positions of its epochs: the end of an
  *     epoch, whole epochs as rows, and the beginning of an epoch
@@ -9,7 +9,7 @@
  *     the places: a warp finds for each position of its block the source that has the position's
  *     slot, and takes the next record of this source
  */
-#include "mixture.cuh"
+#include "orders.cuh"
 
 #include "fold_rows.cuh"
 #include "permute.cuh"

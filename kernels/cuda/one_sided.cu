@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See one_sided.cuh. The rank's places are sorted by the windows from which its records come. A
- * tile of neighbouring places belongs to one block. There are three steps:
+ * One-sided plans (docs/cluster.md): see exchange.cuh. The rank's places are sorted by the windows
+ * from which its records come. A tile of neighbouring places belongs to one block. There are three
+ * steps:
  *
  *     find    evaluates the permutation at the places, keeps the number and the window of each
  *             record, and counts the places of the tile for each window
@@ -9,10 +10,9 @@
  *             tile knows where its places go
  *     sort    sorts the places of a tile in shared memory, and appends each run to its window
  */
-#include "one_sided.cuh"
+#include "exchange.cuh"
 
-#include "exchange_sort.cuh"
-#include "layout.cuh"
+#include "scratch.cuh"
 #include "walk.cuh"
 
 #include <cub/block/block_scan.cuh>
@@ -351,13 +351,13 @@ struct Arrays {
 Arrays lay_out(const shuf__plan &plan, void *memory)
 {
     Arrays a{};
-    Layout layout(memory);
+    Workspace workspace(memory);
     const Tiles tiles = tiles_of(plan);
     a.all = uint64_t{tiles.all} * windows_of(plan).count;
-    a.windows_of = layout.take<uint16_t>(tiles.places);
-    a.counts = layout.take<uint64_t>(a.all);
-    a.temporary = layout.take<char>(scan_bytes(a.all) + 1);
-    a.bytes = layout.bytes();
+    a.windows_of = workspace.take<uint16_t>(tiles.places);
+    a.counts = workspace.take<uint64_t>(a.all);
+    a.temporary = workspace.take<char>(scan_bytes(a.all) + 1);
+    a.bytes = workspace.bytes();
     return a;
 }
 

@@ -5,7 +5,7 @@
 #include "permute.cuh"
 
 #include "fold_forms.cuh"
-#include "look_up.cuh"
+#include "fold_rows.cuh"
 #include "quick.cuh"
 #include "simd/primefold.h"
 #include "tuning.cuh"

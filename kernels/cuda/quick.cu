@@ -5,7 +5,6 @@
  */
 #include "quick.cuh"
 
-#include "bijection.cuh"
 #include "permute.cuh"
 #include "tile.cuh"
 

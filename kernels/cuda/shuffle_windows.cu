@@ -15,7 +15,7 @@
 #include "shuffle.cuh"
 
 #include "fold_forms.cuh"
-#include "layout.cuh"
+#include "scratch.cuh"
 #include "simd/primefold.h"
 #include "tuning.cuh"
 
@@ -348,20 +348,20 @@ __global__ void __launch_bounds__(unpermute_threads)
 Windows lay_out(const shuf__shuffle &s, void *memory)
 {
     Windows w{};
-    Layout layout(memory);
+    Workspace workspace(memory);
     w.n = static_cast<uint32_t>(s.permutation.n);
     w.tiles = (w.n + tile - 1) / tile;
     while ((s.record << w.bits) < tuning::window_bytes || (w.n - 1) >> w.bits >= most)
         w.bits++;
     w.count = ((w.n - 1) >> w.bits) + 1;
     const uint64_t runs = uint64_t{w.tiles} * w.count, whole = uint64_t{w.n} + group;
-    w.list = layout.take<uint32_t>(whole);
-    w.end = layout.take<uint32_t>(w.count);
-    w.run = layout.take<uint32_t>(runs);
-    w.start = layout.take<uint16_t>(runs);
-    w.place = layout.take<uint16_t>(whole);
-    w.gathered = layout.take<char>(whole * s.record);
-    w.bytes = layout.bytes();
+    w.list = workspace.take<uint32_t>(whole);
+    w.end = workspace.take<uint32_t>(w.count);
+    w.run = workspace.take<uint32_t>(runs);
+    w.start = workspace.take<uint16_t>(runs);
+    w.place = workspace.take<uint16_t>(whole);
+    w.gathered = workspace.take<char>(whole * s.record);
+    w.bytes = workspace.bytes();
     return w;
 }
 

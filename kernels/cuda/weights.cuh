@@ -61,6 +61,27 @@ cudaError_t weights_draw_async(const uint64_t *column, unsigned bits, uint64_t s
                                uint64_t first, uint64_t count, uint64_t stride, uint64_t *out,
                                cudaStream_t stream);
 
+/* ---- Single weights of an array in device memory ---- */
+
+__device__ __forceinline__ uint64_t weight_bits(const shuf__weight_array &weights, uint64_t i)
+{
+    return weights.type == SHUF_F32 ? static_cast<const uint32_t *>(weights.values)[i]
+                                    : static_cast<const uint64_t *>(weights.values)[i];
+}
+
+__device__ __forceinline__ shuf_weight weight_of(const shuf__weight_array &weights, uint64_t bits)
+{
+    if (weights.type == SHUF_U64)
+        return {bits, 0};
+    return weights.type == SHUF_F64 ? shuf_weight_of_f64(bits)
+                                    : shuf_weight_of_f32(static_cast<uint32_t>(bits));
+}
+
+__device__ __forceinline__ shuf_weight weight_at(const shuf__weight_array &weights, uint64_t i)
+{
+    return weight_of(weights, weight_bits(weights, i));
+}
+
 } // namespace shuf
 
 #endif

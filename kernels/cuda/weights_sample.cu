@@ -8,7 +8,6 @@
 #include "shuf/box_muller.h"
 #include "shuf/uniform.h"
 #include "weights.cuh"
-#include "weights_of.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
 

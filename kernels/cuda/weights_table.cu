@@ -10,7 +10,6 @@
  */
 #include "cub_call.cuh"
 #include "weights.cuh"
-#include "weights_of.cuh"
 
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>

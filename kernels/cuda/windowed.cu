@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * See windowed.cuh. The orders within windows are rows of `primefold`, and a block computes a part
- * of a window. A first kernel makes a list, in scratch memory: how far the order of the chunks
- * moves each chunk of a window. From it a thread gets the record of a number of its window.
+ * Windowed orders: see orders.cuh. The orders within windows are rows of `primefold`, and a block
+ * computes a part of a window. A first kernel makes a list, in scratch memory: how far the order of
+ * the chunks moves each chunk of a window. From it a thread gets the record of a number of its
+ * window.
  *
  * All windows have the same size, except the last one and that of the last chunk. These two have
  * launches of their own.
  */
-#include "windowed.cuh"
+#include "orders.cuh"
 
 #include "fold_keys.cuh"
 #include "host/permute.h"
