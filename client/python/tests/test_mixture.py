@@ -45,7 +45,7 @@ def test_sequence(mixture, data):
     assert values.dtype == np.int64
     assert np.array_equal(values, mixture.offsets[places.source] + places.record)
     cut = slice(*(data.draw(st.one_of(st.none(), st.integers(-end, end))) for _ in range(2)), data.draw(st.sampled_from([None, 1, 2, 7, -1, -3])))
-    limited = Mixture(*mixture.__reduce__()[1][:3], **{**mixture.__reduce__()[1][3], "length": end})
+    limited = Mixture(mixture.sizes, mixture.weights, mixture.seed, **{**mixture._arguments(), "length": end})
     assert np.array_equal(limited[cut], values[cut])
     at = data.draw(st.integers(-end, end - 1))
     assert limited[at] == values[at] and len(limited) == end

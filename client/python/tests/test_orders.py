@@ -7,6 +7,7 @@ import importlib.util
 import itertools
 import os
 import pickle
+import pickletools
 import re
 import secrets
 import signal
@@ -58,6 +59,14 @@ def mixtures(draw):
 
 
 ORDERS = st.one_of(permutations(), subsets(), draws(), mixtures())
+
+
+@settings(deadline=None, max_examples=200)
+@given(ORDERS)
+def test_pickles_name_public_modules(order):
+    """So a later version, whose private modules have other names, reads them."""
+    names = {argument for _, argument, _ in pickletools.genops(pickle.dumps(order)) if isinstance(argument, str)}
+    assert not {name for name in names if name.startswith("shufd._")}
 
 
 @settings(deadline=None, max_examples=200)

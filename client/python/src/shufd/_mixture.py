@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import fractions
+import functools
 import hashlib
 import math
 import re
@@ -319,12 +320,13 @@ class Mixture(Order):
         return {"length": self.length, "mixture": f"0x{hashlib.blake2b(arguments.encode(), digest_size=8).hexdigest()}"}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self.sizes, self.weights, self.seed, self._arguments(), type(self))
+        return functools.partial(type(self), **self._arguments()), (self.sizes, self.weights, self.seed)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mixture):
             return NotImplemented
-        return bool(self.__reduce__() == other.__reduce__())
+        ours, theirs = ((m.sizes, m.weights, m.seed, m._arguments()) for m in (self, other))
+        return type(self) is type(other) and bool(ours == theirs)
 
     def __hash__(self) -> int:
         return hash((self.sizes, self.weights, self.seed))
@@ -334,7 +336,3 @@ class Mixture(Order):
         shortened = {name: shown(value) for name, value in self._arguments().items() if value != usual.get(name)}
         more = "".join(f", {name}={text}" for name, text in shortened.items())
         return f"shufd.local.Mixture(sizes={shown(list(self.sizes))}, weights={shown(list(self.weights))}, seed={self.seed}{more})"
-
-
-def _again(sizes: Any, weights: Any, seed: int, arguments: dict[str, Any], of: type[Mixture]) -> Mixture:
-    return of(sizes, weights, seed, **arguments)

@@ -40,7 +40,7 @@ from ._in_process import fingerprint
 from ._mixture import Mixture, Places, tempered
 from ._names import advise_arguments, dir_of
 from ._order import Order
-from ._permutation import Permutation, Subset
+from ._permutation import Permutation, Sizes, Subset
 from ._weighted import Weighted, weighted_sample
 from .random import Stream, check_generator, kind_of
 
@@ -50,7 +50,7 @@ __all__ = [
     "permute", "shuffle", "tempered", "uniform", "unshuffle", "weighted_sample",
 ]  # fmt: skip
 __dir__ = dir_of(__all__)
-for _own in (Mixture, Order, Permutation, Places, Subset, Weighted, fingerprint, tempered, weighted_sample):
+for _own in (Mixture, Order, Permutation, Places, Sizes, Subset, Weighted, fingerprint, tempered, weighted_sample):
     _own.__module__ = __name__
 
 
