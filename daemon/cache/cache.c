@@ -194,6 +194,15 @@ static shuf_status check_size(const struct shuf__cache *cache, uint32_t uid, uin
     return SHUF_OK;
 }
 
+/* A reused block holds the values of another result. It is cleared here and not by the job that
+ * fills it, because a job may end before it does so. New memory is all zeros. */
+static void clear_reused(const struct shuf__cache_entry *index)
+{
+    struct shuf__rank_index *ranks = index->allocation->block.memory;
+    if (ranks)
+        ranks->known = ranks->before[0] = 0;
+}
+
 struct shuf__cache_entry *shuf__rank_entry_acquire(struct shuf__cache *cache,
                                                    struct shuf__engine *engine, uint32_t uid,
                                                    const struct shuf__request *request,
@@ -211,13 +220,14 @@ struct shuf__cache_entry *shuf__rank_entry_acquire(struct shuf__cache *cache,
         shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
         return NULL;
     }
-    if (shuf__cache_entry_acquire(index, SHUF__ACQUIRE_REQUIRED, error))
+    if (shuf__cache_entry_acquire(index, SHUF__ACQUIRE_REQUIRED, error)) {
+        clear_reused(index);
         return index;
+    }
     shuf__cache_entry_unref(index);
     return NULL;
 }
 
-/* A reused block holds the values of another result, so a new rank index is cleared first. */
 struct shuf__rank_index *shuf__rank_entry_open(struct shuf__cache_entry *index,
                                                struct shuf__backend *backend,
                                                struct shuf__error *error)
@@ -226,19 +236,16 @@ struct shuf__rank_index *shuf__rank_entry_open(struct shuf__cache_entry *index,
     if (!block->memory &&
         backend->ops->alloc(backend, SHUF__MEMORY_MEMFD, index->allocation->bytes, block, error))
         return NULL;
-    struct shuf__rank_index *ranks = block->memory;
-    if (!index->ready)
-        ranks->known = ranks->before[0] = 0;
-    return ranks;
+    return block->memory;
 }
 
-/* A cancelled job leaves a shorter rank index, but a valid one. */
+/* A cancelled job leaves a shorter rank index, but a valid one. Another job may still fill it. */
 void shuf__rank_entry_release(struct shuf__cache_entry *index)
 {
     if (!index)
         return;
     const struct shuf__rank_index *ranks = index->allocation->block.memory;
-    if (ranks && (index->ready || ranks->known > 0)) {
+    if (ranks && index->refs == 1 && (index->ready || ranks->known > 0)) {
         index->ready = true;
         shuf__allocation_commit(index->allocation, shuf__rank_index_written(ranks));
     }

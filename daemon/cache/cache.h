@@ -129,7 +129,7 @@ struct shuf__cache_entry *shuf__rank_entry_acquire(struct shuf__cache *cache,
                                                    const struct shuf__request *request,
                                                    struct shuf__error *error);
 
-/* Call on a lane's thread. Returns the job's rank index; NULL when out of memory. */
+/* Call on a lane's thread. Returns the job's rank index, in memory; NULL when out of memory. */
 struct shuf__rank_index *shuf__rank_entry_open(struct shuf__cache_entry *index,
                                                struct shuf__backend *backend,
                                                struct shuf__error *error);

@@ -620,6 +620,90 @@ static void second_signal_cancels_look_ups(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* ---- A rank index in a reused block ---- */
+
+enum { INDEXED_N = 2200000, INDEX_WORDS = 258 }; /* the words of its rank index, 2^22 / 2^14 + 2 */
+
+/* Leaves 64 KiB to 1 MiB of the memory. */
+static void fill_memory(struct wire *w)
+{
+    const Shuf__Transport inlined = SHUF__TRANSPORT__TRANSPORT_INLINE;
+    uint64_t rest = wire_allocate(w, 64 << 10, inlined).lease;
+    for (uint64_t bytes = 16 << 20; bytes >= 1 << 20;) {
+        wire_send_allocate(w, bytes, inlined);
+        if (wire_receive(w)->status != SHUF_OK)
+            bytes /= 2;
+    }
+    wire_send_release(w, &rest, 1, NULL, 0);
+    wire_expect(w, SHUF_OK, "");
+}
+
+/* The result of this shuffle is a block of the same size as the rank index. No request finds the
+ * result again, so its block is the first to be reused. */
+static void leave_block(struct wire *w, uint64_t word)
+{
+    uint64_t words[INDEX_WORDS], payload[INDEX_WORDS];
+    for (int i = 0; i < INDEX_WORDS; i++)
+        words[i] = word;
+    const uint64_t lease = wire_allocate(w, sizeof words, SHUF__TRANSPORT__TRANSPORT_INLINE).lease;
+    wire_send_write(w, lease, 0, words, sizeof words);
+    wire_expect(w, SHUF_OK, "");
+    struct shuf__result_message shuffle =
+        wire_shuffle_of(lease, 1, sizeof words, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    assert_int_equal(wire_shuffle(w, &shuffle)->status, SHUF_OK);
+    wire_read_payload(w, payload, sizeof payload);
+    assert_memory_equal(payload, words, sizeof words);
+}
+
+/* Value number `position` of philox24, from all values before it. */
+static uint64_t philox24_at(uint64_t position)
+{
+    const shuf_philox24 f = shuf_philox24_make(INDEXED_N, 7, 0);
+    for (uint64_t x = 0;; x++) {
+        const uint64_t y = shuf_philox24_forward(&f, x);
+        if (y < INDEXED_N && position-- == 0)
+            return y;
+    }
+}
+
+static void expect_indexed_values(struct wire *w)
+{
+    uint64_t at[] = {0, INDEXED_N / 2, INDEXED_N - 1};
+    struct look_up index = look_up_message(INDEXED_N, at, 3);
+    index.permutation.algorithm = (char *)(uintptr_t) "philox24";
+    send_index(w, &index);
+    const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(reply->index->value[i], philox24_at(at[i]));
+}
+
+/* The summary acquires its rank index, and then fails, because its other memory has no room. */
+static void rank_index_has_none_of_the_old_contents_of_its_block(void **state)
+{
+    struct harness h;
+    const bool is_cuda = harness_is_cuda();
+    (void)state;
+    for (uint64_t word = 1; word < INDEX_WORDS; word += 64) {
+        wire_start(&h, harness_backend, "host_memory = 16Mi\nuser_memory = 100%\n");
+        struct wire *w = wire_greet(&h);
+        struct shuf__result_message summary =
+            wire_permutation(INDEXED_N, SHUF__TRANSPORT__TRANSPORT_NONE);
+        summary.permutation.algorithm = (char *)(uintptr_t) "philox24";
+        summary.delivery.fingerprint = true;
+        fill_memory(w);
+        leave_block(w, word);
+        wire_send_result(w, &summary);
+        const shuf_status status = (shuf_status)wire_receive(w)->status;
+        if (!is_cuda) /* a GPU has memory of its own for the values */
+            assert_int_equal(status, SHUF_BUSY);
+        wire_send_release_all(w);
+        wire_expect(w, SHUF_OK, "");
+        expect_indexed_values(w);
+        wire_close(w);
+        assert_true(harness_stop(&h));
+    }
+}
+
 int main(int argc, char **argv)
 {
     harness_backend = harness_backend_or_skip(argc, argv);
@@ -640,6 +724,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(client_exit_cancels_rank_index_fill),
         cmocka_unit_test(drain_completes_look_ups),
         cmocka_unit_test(second_signal_cancels_look_ups),
+        cmocka_unit_test(rank_index_has_none_of_the_old_contents_of_its_block),
     };
     return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
 }
