@@ -52,8 +52,9 @@ SHUF_API shuf_status shuf_weights_draw(const shuf_weights *weights, uint64_t see
 
 /* Writes `sample` different indices, in the order in which successive draws without replacement
  * give them; a larger sample begins with the same ones. At most as many as weights are above 0.
- * Weights below 2^-999 of the largest count as equal. Takes some tens of nanoseconds for each
- * weight, in the caller's thread, and memory of 32 bytes for each index of the sample. */
+ * Weights below 2^-1000 of the largest count as equal, and some below 2^-999 too. Takes some tens
+ * of nanoseconds for each weight, in the caller's thread, and memory of 32 bytes for each index of
+ * the sample. */
 SHUF_API shuf_status shuf_weights_sample(const void *values, shuf_dtype type, uint64_t count,
                                          uint64_t seed, uint64_t epoch, size_t sample,
                                          uint64_t *out);

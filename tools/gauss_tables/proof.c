@@ -470,8 +470,8 @@ static void write_entries(const struct shuf__proof *p, const char *margin, FILE 
 static void write_marginal(const struct shuf__proof *p, const char *margin, FILE *to)
 {
     fprintf(to,
-            "\n%sOf one value, before it is rounded to its type: f64, f32, f16 and bf16 are it,\n"
-            "%srounded once\n",
+            "\n%sOf one value, before it is rounded to its type: once for f32, f16 and bf16 above\n"
+            "%s2^-12 in magnitude; otherwise its low part is rounded before\n",
             margin, margin);
     for (int i = 1; i <= 6; i++)
         fprintf(to, "%s  E He_k / sqrt(k!), k = %-35d %9.2e\n", margin, 2 * i, p->marginal.c.of[i]);

@@ -165,7 +165,7 @@ def weighted_sample(weights: Any, count: int, seed: int, epoch: int = 0) -> Inte
     """`count` different indices, in the order in which successive draws without replacement give them: each draw is one of
     the indices that are left, with a probability in proportion to its weight. A larger sample begins with the same indices.
 
-    weights      as in Weighted; those below 2^-999 of the largest count as equal
+    weights      as in Weighted; those below 2^-1000 of the largest count as equal, and some below 2^-999 too
     count        at most the number of weights above 0; all of them is a weighted permutation
     seed, epoch  each epoch has another sample
 
