@@ -251,7 +251,7 @@ static bool make_fit(struct shuf__pool *pool, const struct shuf__need *need, boo
     struct shuf__freed freed = {0};
     if (shuf__room_has(pool->allocations, need, NULL))
         return true;
-    shuf__allocations_sweep(pool->allocations);
+    shuf__allocations_sweep_now(pool->allocations);
     give_up_warm(pool, need);
     if (!may_suffice(pool, need) || !could_evict(pool, need, all, &freed))
         return false;
@@ -302,7 +302,7 @@ shuf_status shuf__pool_check_room(struct shuf__pool *pool,
         return error->status;
     if (shuf__room_has(pool->allocations, &need, NULL))
         return SHUF_OK;
-    shuf__allocations_sweep(pool->allocations);
+    shuf__allocations_sweep_now(pool->allocations);
     give_up_warm(pool, &need);
     for (; !could_evict(pool, &need, true, &freed); freed = (struct shuf__freed){0})
         if (!cut_off_reader(pool, &need))

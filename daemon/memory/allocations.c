@@ -73,19 +73,9 @@ uint64_t shuf__allocations_size(const struct shuf__allocations *allocations, enu
                : shuf__allocations_least_size(kind, bytes);
 }
 
-/* ---- Allocations --------------------------------------------------------------------- */
-
-enum {
-    RESERVE = 16,      /* 1/16 of the memory is left to other programs */
-    SWEEP_MS = 20,     /* between two sweeps of the pending allocations */
-    SWEEP_COUNT = 256, /* most allocations that a sweep checks */
-    FEW_COUNT = 16,    /* most allocations that a request for memory checks */
-    /* To free a block takes some 10 us. A step of the loop frees few, and the steps go on while
-     * they free blocks. */
-    STEP_FREES = 32,
-};
-
 /* ---- Budgets ------------------------------------------------------------------------- */
+
+enum { RESERVE = 16 }; /* 1/16 of the memory is left to other programs */
 
 enum shuf__side shuf__side_of(enum shuf__memory kind)
 {
@@ -409,6 +399,8 @@ static void submit_free(struct shuf__allocation *allocation)
                                &allocation->free_job);
 }
 
+enum { SWEEP_MS = 20 }; /* between two sweeps of the pending allocations */
+
 static void on_sweep(uv_timer_t *timer);
 static void on_idle(uv_idle_t *idle);
 
@@ -466,6 +458,14 @@ void shuf__allocation_free_if_unmapped(struct shuf__allocation *allocation)
 
 /* ---- All of them --------------------------------------------------------------------- */
 
+enum {
+    SWEEP_COUNT = 256, /* most allocations that a sweep checks */
+    FEW_COUNT = 16,    /* most allocations that a request for memory checks */
+    /* To free a block takes some 10 us. A step of the loop frees few, and the steps go on while
+     * they free blocks. */
+    STEP_FREES = 32,
+};
+
 /* Checks the first pending allocations, and puts those that are still mapped last. Returns the
  * number of freed ones. */
 static unsigned sweep(struct shuf__allocations *allocations, unsigned most, unsigned frees)
@@ -498,7 +498,7 @@ static void on_sweep(uv_timer_t *timer)
         uv_idle_start(&allocations->sweep_on, on_idle);
 }
 
-void shuf__allocations_sweep(struct shuf__allocations *allocations)
+void shuf__allocations_sweep_now(struct shuf__allocations *allocations)
 {
     sweep(allocations, FEW_COUNT, FEW_COUNT);
 }

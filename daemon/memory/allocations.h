@@ -214,8 +214,9 @@ void shuf__allocation_free_if_unmapped(struct shuf__allocation *allocation);
  * there are many such blocks in this step of the loop. Soon frees it. */
 void shuf__allocation_free_soon(struct shuf__allocation *allocation);
 
-/* Frees pending allocations that every process has unmapped. Checks only a few. */
-void shuf__allocations_sweep(struct shuf__allocations *allocations);
+/* Call when a request needs memory. Frees pending allocations that every process has unmapped, but
+ * checks only a few. A timer checks all of them, some at a time. */
+void shuf__allocations_sweep_now(struct shuf__allocations *allocations);
 
 /* Call when the daemon ends and all allocations are dropped. Leaves the mapped blocks to the
  * processes that have them mapped. */

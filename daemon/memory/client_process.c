@@ -15,8 +15,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* ---- Processes ----------------------------------------------------------------------- */
-
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
@@ -27,7 +25,7 @@ struct shuf__pidfd {
     struct shuf__process *process;
 };
 
-/* ---- The table ----------------------------------------------------------------------- */
+/* ---- The table of processes ---- */
 
 static struct shuf__process_list *list_of(const struct shuf__processes *processes, pid_t pid)
 {
@@ -320,7 +318,7 @@ static void end_mapping(struct shuf__process_mapping *mapping, unsigned *ended)
         shuf__allocation_free_soon(allocation);
 }
 
-/* The last end_mapping() may close the watch. */
+/* The last end_mapping() closes a detached watch. */
 static void end_mappings(struct shuf__process_watch *watch)
 {
     struct shuf__process_mapping *mapping;
@@ -347,8 +345,8 @@ static void on_process_end(struct shuf__process_observer *observer)
                                        offsetof(struct shuf__process_watch, observer));
     watch->refs++;
     if (watch->client)
-        watch->client->died(watch->client); /* detaches or closes the watch */
-    end_mappings(watch);                    /* the last one closes the watch */
+        watch->client->died(watch->client); /* the turn of its session closes the watch */
+    end_mappings(watch);                    /* the last one closes a detached watch */
     unref_watch(watch);
 }
 

@@ -277,7 +277,7 @@ void daemon_wait(void)
 
 void daemon_sweep(void)
 {
-    shuf__allocations_sweep(&service.allocations);
+    shuf__allocations_sweep_now(&service.allocations);
 }
 
 /* ---- Books -------------------------------------------------------------------------- */
