@@ -104,11 +104,13 @@ static void write_stages(struct shuf__exposition *x, const struct shuf__service 
 
 static void write_values(struct shuf__exposition *x, const struct shuf__service *s)
 {
-    static const unsigned kinds[] = {SHUF__RESULT__WHAT_PERMUTE, SHUF__RESULT__WHAT_STREAM,
-                                     SHUF__RESULT__WHAT_SHUFFLE, SHUF__RESULT__WHAT_EXCHANGE,
-                                     SHUF__REQUEST__BODY_INDEX};
+#define RESULT(ENUMERATOR, name) SHUF__RESULT__WHAT_##ENUMERATOR,
+    static const unsigned kinds[] = {SHUF__RESULT_KINDS(RESULT) SHUF__REQUEST__BODY_INDEX};
+#undef RESULT
     char labels[LABELS_TEXT];
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (kinds[i] == SHUF__RESULT__WHAT_BUFFER) /* its client fills it */
+            continue;
         snprintf(labels, sizeof labels, "kind=\"%s\"", shuf__request_kind_name(kinds[i]));
         shuf__exposition_number(x, labels, s->stats.values[kinds[i]]);
     }
