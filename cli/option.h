@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The options of the command line: argp with a better message for a mistyped option: "unrecognized
- * option '--sed'; did you mean
- * --seed?".
+ * The options of the command line: argp with a better message for a mistyped option, such as
+ * "unrecognized option '--sed'; did you mean --seed?", and parsers of the values of options.
  */
 #ifndef SHUF__OPTION_H
 #define SHUF__OPTION_H

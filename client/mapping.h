@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The mapped blocks of the daemon's memory. Leases of one block share its mapping, which has a
+ * Transports, the part of a reply that locates the values, and the mapped blocks of the daemon's
+ * memory. Leases of one block share its mapping, which has a
  * reference count. Small mappings stay in an LRU list after their last lease, so a loop over a few
  * small results does not map them again. A program may let larger ones stay too. These idle
  * mappings take memory of the daemon, so their bytes are limited. Block ids are valid for one

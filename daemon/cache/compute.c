@@ -139,83 +139,6 @@ static shuf_status wait_for(struct shuf__backend *backend, struct shuf__summary 
     return SHUF_OK;
 }
 
-/* ---- Quick computations, on the loop's thread ---------------------------------------- */
-
-/* How long the loop waits for a quick computation. It takes a few microseconds if no other program
- * uses the device. */
-static const uint64_t timeout_ns = 50000;
-
-/* Whether the loop may compute the missing parts of the summary. It computes no fingerprint and no
- * sums, because these use all cores. It reads no samples from device memory, because that takes as
- * long as a computation. */
-static bool is_quick_summary(const struct shuf__cache_entry *entry,
-                             const struct shuf__compute_options *options)
-{
-    const struct shuf__summary *has = &entry->summary;
-    return shuf__summary_has_fingerprint(has, options) && !(options->sums && !has->has_sums) &&
-           !(options->samples && !has->has_samples && !shuf__memory_is_host(entry->key.memory));
-}
-
-/* Whether the input is a file of memory that its client may write to. While the client punches a
- * hole in it, each access waits in the kernel. */
-static bool may_wait_for_client(const struct shuf__cache_entry *entry)
-{
-    const struct shuf__allocation *input = entry->input ? entry->input->allocation : NULL;
-    return input && input->kind == SHUF__MEMORY_MEMFD && input->client_writable;
-}
-
-/* Whether computing the entry is quick. */
-static bool is_quick(const struct shuf__backend *backend, const struct shuf__cache_entry *entry,
-                     const struct shuf__compute_options *options)
-{
-    if (shuf__cache_key_is_buffer(&entry->key) || !is_quick_summary(entry, options) ||
-        may_wait_for_client(entry))
-        return false;
-    return entry->ready || (shuf__side_of(entry->key.memory) == shuf__side_of(backend->ops->own) &&
-                            shuf__backend_is_quick(backend->ops, &entry->key.request) &&
-                            workspace_of(entry, backend).best == 0);
-}
-
-static shuf_status launch_quick(struct shuf__backend *backend,
-                                const struct shuf__cache_entry *entry, struct shuf__error *error)
-{
-    struct shuf__computation computation = computation_of(entry, NULL);
-    return launch_with_key(backend, entry, &computation, error);
-}
-
-/* Computes a quick entry that has its memory. *complete is false if the computation is launched but
- * takes longer than expected. */
-static shuf_status run_quick(struct shuf__backend *backend, const struct shuf__cache_entry *entry,
-                             const struct shuf__compute_options *options,
-                             struct shuf__summary *summary, bool *complete,
-                             struct shuf__error *error)
-{
-    *complete = entry->ready;
-    if (!*complete &&
-        (launch_quick(backend, entry, error) ||
-         backend->ops->wait(backend, timeout_ns, complete, &summary->device_ns, error)))
-        return error->status;
-    return *complete ? shuf__summary_complete(backend, entry, options, summary, error) : SHUF_OK;
-}
-
-static enum shuf__loop_result run_on_loop(struct shuf__engine_job *engine_job,
-                                          struct shuf__backend *backend)
-{
-    bool complete;
-    struct shuf__entry_job *job = job_of(engine_job);
-    const struct shuf__cache_entry *entry = job->entry;
-    if (!entry->allocation->block.memory || !is_quick(backend, entry, &job->options))
-        return SHUF__LOOP_NOTHING;
-    shuf_status status =
-        run_quick(backend, entry, &job->options, &job->summary, &complete, &job->error);
-    if (status == SHUF_OK && !complete) {
-        set_state(job, JOB_LAUNCHED);
-        return SHUF__LOOP_LAUNCHED;
-    }
-    conclude(job, status);
-    return SHUF__LOOP_COMPLETE;
-}
-
 /* ---- On a lane's thread -------------------------------------------------------------- */
 
 static shuf_status allocate_block(struct shuf__backend *backend,
@@ -439,6 +362,72 @@ static void free_job(struct shuf__entry_job *job)
     free(job);
 }
 
+/* ---- The start of a job -------------------------------------------------------------- */
+
+static enum shuf__loop_result run_on_loop(struct shuf__engine_job *engine_job,
+                                          struct shuf__backend *backend);
+static void finish_job(struct shuf__engine_job *engine_job);
+
+/* Makes a QUEUED job for the entry and takes a reference to it. NULL when out of memory. */
+static struct shuf__entry_job *make_job(struct shuf__cache_entry *entry, struct shuf__error *error)
+{
+    struct shuf__entry_job *job = calloc(1, sizeof *job);
+    if (!job) {
+        shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
+        return NULL;
+    }
+    job->engine_job.uid = entry->key.uid;
+    job->engine_job.begin = begin_job;
+    job->engine_job.run_on_loop = run_on_loop;
+    job->engine_job.name = "shufd: compute";
+    job->engine_job.run = run_job;
+    job->engine_job.done = finish_job;
+    job->state = JOB_QUEUED;
+    job->entry = shuf__cache_entry_ref(entry);
+    job->summary = entry->summary;
+    shuf__fail(&job->error, SHUF_CANCELLED,
+               "result: cancelled"); /* remains if the job never runs */
+    TAILQ_INIT(&job->waiters);
+    entry->job = job;
+    return job;
+}
+
+/* The entry must not have a job. */
+static struct shuf__entry_job *submit_job(struct shuf__cache_entry *entry,
+                                          const struct shuf__compute_options *options,
+                                          struct shuf__error *error)
+{
+    if (!entry->allocation && check_fit(entry, error))
+        return NULL;
+    struct shuf__entry_job *job = make_job(entry, error);
+    if (!job)
+        return NULL;
+    job->options = *options;
+    if (shuf__engine_submit(shuf__cache_entry_engine(entry), &job->engine_job, error) == SHUF_OK)
+        return job;
+    free_job(job);
+    return NULL;
+}
+
+/* A job that already exists may not compute all parts of the summary that the waiter needs. Then
+ * finish_waiters() submits another job. */
+shuf_status shuf__compute_for(struct shuf__waiter *waiter, struct shuf__error *error)
+{
+    struct shuf__entry_job *job = waiter->entry->job;
+    if (!job && !(job = submit_job(waiter->entry, &waiter->options, error)))
+        return error->status;
+    TAILQ_INSERT_TAIL(&job->waiters, waiter, link);
+    return SHUF_OK;
+}
+
+shuf_status shuf__compute_ahead(struct shuf__cache_entry *entry, struct shuf__error *error)
+{
+    static const struct shuf__compute_options nothing;
+    if (entry->ready || entry->job || submit_job(entry, &nothing, error))
+        return SHUF_OK;
+    return error->status;
+}
+
 /* ---- The end of a job ---------------------------------------------------------------- */
 
 static void finish_event_waiters(struct shuf__entry_job *job)
@@ -518,69 +507,6 @@ static void finish_job(struct shuf__engine_job *engine_job)
     shuf__engine_report(engine, &error);
 }
 
-/* ---- The start of a job -------------------------------------------------------------- */
-
-/* Makes a QUEUED job for the entry and takes a reference to it. NULL
- * when out of memory. */
-static struct shuf__entry_job *make_job(struct shuf__cache_entry *entry, struct shuf__error *error)
-{
-    struct shuf__entry_job *job = calloc(1, sizeof *job);
-    if (!job) {
-        shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
-        return NULL;
-    }
-    job->engine_job.uid = entry->key.uid;
-    job->engine_job.begin = begin_job;
-    job->engine_job.run_on_loop = run_on_loop;
-    job->engine_job.name = "shufd: compute";
-    job->engine_job.run = run_job;
-    job->engine_job.done = finish_job;
-    job->state = JOB_QUEUED;
-    job->entry = shuf__cache_entry_ref(entry);
-    job->summary = entry->summary;
-    shuf__fail(&job->error, SHUF_CANCELLED,
-               "result: cancelled"); /* remains if the job never runs */
-    TAILQ_INIT(&job->waiters);
-    entry->job = job;
-    return job;
-}
-
-/* The entry must not have a job. */
-static struct shuf__entry_job *submit_job(struct shuf__cache_entry *entry,
-                                          const struct shuf__compute_options *options,
-                                          struct shuf__error *error)
-{
-    if (!entry->allocation && check_fit(entry, error))
-        return NULL;
-    struct shuf__entry_job *job = make_job(entry, error);
-    if (!job)
-        return NULL;
-    job->options = *options;
-    if (shuf__engine_submit(shuf__cache_entry_engine(entry), &job->engine_job, error) == SHUF_OK)
-        return job;
-    free_job(job);
-    return NULL;
-}
-
-/* A job that already exists may not compute all parts of the summary that the waiter needs. Then
- * finish_waiters() submits another job. */
-shuf_status shuf__compute_for(struct shuf__waiter *waiter, struct shuf__error *error)
-{
-    struct shuf__entry_job *job = waiter->entry->job;
-    if (!job && !(job = submit_job(waiter->entry, &waiter->options, error)))
-        return error->status;
-    TAILQ_INSERT_TAIL(&job->waiters, waiter, link);
-    return SHUF_OK;
-}
-
-shuf_status shuf__compute_ahead(struct shuf__cache_entry *entry, struct shuf__error *error)
-{
-    static const struct shuf__compute_options nothing;
-    if (entry->ready || entry->job || submit_job(entry, &nothing, error))
-        return SHUF_OK;
-    return error->status;
-}
-
 /* ---- Cancelling ---------------------------------------------------------------------- */
 
 /* If only the job has a reference to the entry, nobody needs the result. */
@@ -605,7 +531,82 @@ void shuf__compute_unref(struct shuf__cache_entry *entry)
         cancel_if_unused(entry);
 }
 
-/* ---- At once, on the loop's thread --------------------------------------------------- */
+/* ---- Quick computations, on the loop's thread ---------------------------------------- */
+
+/* How long the loop waits for a quick computation. It takes a few microseconds if no other program
+ * uses the device. */
+static const uint64_t timeout_ns = 50000;
+
+/* Whether the loop may compute the missing parts of the summary. It computes no fingerprint and no
+ * sums, because these use all cores. It reads no samples from device memory, because that takes as
+ * long as a computation. */
+static bool is_quick_summary(const struct shuf__cache_entry *entry,
+                             const struct shuf__compute_options *options)
+{
+    const struct shuf__summary *has = &entry->summary;
+    return shuf__summary_has_fingerprint(has, options) && !(options->sums && !has->has_sums) &&
+           !(options->samples && !has->has_samples && !shuf__memory_is_host(entry->key.memory));
+}
+
+/* Whether the input is a file of memory that its client may write to. While the client punches a
+ * hole in it, each access waits in the kernel. */
+static bool may_wait_for_client(const struct shuf__cache_entry *entry)
+{
+    const struct shuf__allocation *input = entry->input ? entry->input->allocation : NULL;
+    return input && input->kind == SHUF__MEMORY_MEMFD && input->client_writable;
+}
+
+/* Whether computing the entry is quick. */
+static bool is_quick(const struct shuf__backend *backend, const struct shuf__cache_entry *entry,
+                     const struct shuf__compute_options *options)
+{
+    if (shuf__cache_key_is_buffer(&entry->key) || !is_quick_summary(entry, options) ||
+        may_wait_for_client(entry))
+        return false;
+    return entry->ready || (shuf__side_of(entry->key.memory) == shuf__side_of(backend->ops->own) &&
+                            shuf__backend_is_quick(backend->ops, &entry->key.request) &&
+                            workspace_of(entry, backend).best == 0);
+}
+
+static shuf_status launch_quick(struct shuf__backend *backend,
+                                const struct shuf__cache_entry *entry, struct shuf__error *error)
+{
+    struct shuf__computation computation = computation_of(entry, NULL);
+    return launch_with_key(backend, entry, &computation, error);
+}
+
+/* Computes a quick entry that has its memory. *complete is false if the computation is launched but
+ * takes longer than expected. */
+static shuf_status run_quick(struct shuf__backend *backend, const struct shuf__cache_entry *entry,
+                             const struct shuf__compute_options *options,
+                             struct shuf__summary *summary, bool *complete,
+                             struct shuf__error *error)
+{
+    *complete = entry->ready;
+    if (!*complete &&
+        (launch_quick(backend, entry, error) ||
+         backend->ops->wait(backend, timeout_ns, complete, &summary->device_ns, error)))
+        return error->status;
+    return *complete ? shuf__summary_complete(backend, entry, options, summary, error) : SHUF_OK;
+}
+
+static enum shuf__loop_result run_on_loop(struct shuf__engine_job *engine_job,
+                                          struct shuf__backend *backend)
+{
+    bool complete;
+    struct shuf__entry_job *job = job_of(engine_job);
+    const struct shuf__cache_entry *entry = job->entry;
+    if (!entry->allocation->block.memory || !is_quick(backend, entry, &job->options))
+        return SHUF__LOOP_NOTHING;
+    shuf_status status =
+        run_quick(backend, entry, &job->options, &job->summary, &complete, &job->error);
+    if (status == SHUF_OK && !complete) {
+        set_state(job, JOB_LAUNCHED);
+        return SHUF__LOOP_LAUNCHED;
+    }
+    conclude(job, status);
+    return SHUF__LOOP_COMPLETE;
+}
 
 /* The computation is launched but takes longer than expected, so a lane's thread waits for it.
  * Without memory for a job, the loop's thread waits and the request fails. */

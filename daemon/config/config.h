@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The daemon's configuration: defaults, then a file, then the command line. params.def has the
- * keys.
+ * keys. load.c finds the file and loads all three; config.c reads, compares and prints values.
  */
 #ifndef SHUFD_CONFIG_H
 #define SHUFD_CONFIG_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Result: a permutation, stream, shuffle, plan or buffer. serve() calls the functions in the order
- * of this file: parse, validate, release, find or add the entry, compute or submit a job, reply.
+ * Result: a permutation, stream, shuffle, plan or buffer. serve() has the steps in the order of
+ * this file: parse, release leases and admit the named key; choose the memory, the outputs and the
+ * engine; find or add the entry; compute at once, or submit a job and wait. The replies are in
+ * result_reply.c.
  */
 #include "result.h"
 #include "handlers.h"
@@ -12,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- 1. parse, validate, and release the leases that the request gives back ---------- */
+/* ---- 1. Parse, release leases, and admit the named key ---- */
 
 /* A client can write to the input, so requests never share the result of a shuffle. */
 static shuf_status find_input(struct shuf__result_request *r, uint64_t id,
@@ -50,7 +52,14 @@ static shuf_status parse_and_release(struct shuf__result_request *r, const Shuf_
     return status;
 }
 
-/* ---- 2. choose the memory and the outputs -------------------------------------------- */
+static shuf_status admit_key(struct shuf__result_request *r, struct shuf__error *error)
+{
+    const struct shuf__session *session = r->session;
+    return shuf__keyring_admit(&shuf__service_of(session)->keyring, session->client.uid,
+                               session->fd, &r->key.request.key, error);
+}
+
+/* ---- 2. Choose the memory, the outputs and the engine ---- */
 
 /* The result of a shuffle must be on the side of its input, host or device. */
 static bool find_beside(const struct shuf__result_request *r, struct shuf__beside *beside)
@@ -76,6 +85,22 @@ static shuf_status choose_transport(struct shuf__result_request *r, const Shuf__
                           "accept: no transport, expected the one by which the client fills the "
                           "buffer");
     return SHUF_OK;
+}
+
+/* A fingerprint and sums need the computed values. So a reply with them has no event. */
+static void choose_outputs(struct shuf__result_request *r, const Shuf__Delivery *delivery)
+{
+    const bool summary = delivery->fingerprint || delivery->sums;
+    r->prefetch = delivery->prefetch;
+    r->key.uid = r->session->client.uid;
+    r->waiter.options = (struct shuf__compute_options){
+        .fingerprint = delivery->fingerprint,
+        .fingerprint_index = delivery->fingerprint_index,
+        .sums = delivery->sums,
+        .samples =
+            shuf__cache_key_is_shared(&r->key) && (summary || !shuf__result_request_leases(r)),
+        .event = delivery->event && !summary,
+    };
 }
 
 /* Whether the client gets a copy or a summary of values that may be in any memory. */
@@ -130,30 +155,7 @@ static void choose_engine(struct shuf__result_request *r)
         r->key.memory = SHUF__MEMORY_MEMFD;
 }
 
-/* A fingerprint and sums need the computed values. So a reply with them has no event. */
-static void choose_outputs(struct shuf__result_request *r, const Shuf__Delivery *delivery)
-{
-    const bool summary = delivery->fingerprint || delivery->sums;
-    r->prefetch = delivery->prefetch;
-    r->key.uid = r->session->client.uid;
-    r->waiter.options = (struct shuf__compute_options){
-        .fingerprint = delivery->fingerprint,
-        .fingerprint_index = delivery->fingerprint_index,
-        .sums = delivery->sums,
-        .samples =
-            shuf__cache_key_is_shared(&r->key) && (summary || !shuf__result_request_leases(r)),
-        .event = delivery->event && !summary,
-    };
-}
-
-/* ---- 3. find or add the entry -------------------------------------------------------- */
-
-static shuf_status admit_key(struct shuf__result_request *r, struct shuf__error *error)
-{
-    const struct shuf__session *session = r->session;
-    return shuf__keyring_admit(&shuf__service_of(session)->keyring, session->client.uid,
-                               session->fd, &r->key.request.key, error);
-}
+/* ---- 3. Find or add the entry ---- */
 
 /* Call it before the computation, because a request above the limit fails. */
 static shuf_status check_lease_limit(const struct shuf__result_request *r,
@@ -228,7 +230,7 @@ static shuf_status find_or_add_entry(struct shuf__result_request *r, struct shuf
     return SHUF_OK;
 }
 
-/* ---- 4. compute at once, or submit a job and wait ------------------------------------ */
+/* ---- 4. Compute at once, or submit a job and wait ---- */
 
 /* A request that waits for its entry, and then for the turn of its session. */
 struct waiting {

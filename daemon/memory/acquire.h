@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Acquires memory for a request: an idle allocation, the warm block, or a new allocation. If there
- * is no room for a new one, idle allocations are evicted. All calls are on the loop's thread.
+ * Acquires the memory of a job, for its result and its scratch memory (workspace): an idle
+ * allocation, the warm block, or a new allocation. If there is no room for a new one, idle
+ * allocations are evicted. Call the functions on the loop's thread, except shuf__workspace_open().
  */
 #ifndef SHUFD_ACQUIRE_H
 #define SHUFD_ACQUIRE_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gives idle memory back when other programs need it. They need it when the machine, the control
- * group or the GPU has little free memory, or when processes wait for memory (PSI). It polls only
- * while there is idle memory. All calls are on the loop's thread.
+ * Gives idle memory back when other programs need it, and says whether the daemon may take memory
+ * in advance. Memory is short when the machine, the control group or the GPU has little of it free,
+ * or when processes wait for it (PSI). A timer polls only while there is idle memory; a trigger of
+ * the kernel reports waiting processes at any time. All calls are on the loop's thread.
  */
 #ifndef SHUFD_SHORTAGE_H
 #define SHUFD_SHORTAGE_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The listening socket in the file system. A new socket never replaces the socket of a running
- * daemon, or a file that is not a socket. The daemon removes its socket at its end.
+ * The listening socket, which the service manager passes or the daemon opens. A new socket never
+ * replaces the socket of a running daemon, or a file that is not a socket. At its end the daemon
+ * removes the socket that it has opened. shuf__peer_of() names the process at the other end of a
+ * connection.
  */
 #ifndef SHUFD_LISTENER_H
 #define SHUFD_LISTENER_H
@@ -26,11 +28,11 @@ struct shuf__listener {
     struct timespec born; /* of the file, because a new file may have its inode number */
 };
 
-/* Takes the socket that the service manager has passed, else opens a socket at
- * `path`. Sets `mode` and `group` ("": no change) before clients can connect. Makes the directory
- * only for the default path. On success error->text is a warning, or "". Fails with SHUF_BUSY if a
- * daemon uses the path; the message names this daemon. Fails with SHUF_INVALID for an invalid path
- * or group, with SHUF_DENIED, or with SHUF_IO. */
+/* Takes the socket that the service manager has passed, else opens a socket at `path`. Sets `mode`
+ * and `group` ("": no change) before clients can connect. Makes the directory only for the default
+ * path. On success error->text is a warning, or "". Fails with SHUF_BUSY if a daemon uses the path;
+ * the message names this daemon. Fails with SHUF_INVALID for an invalid path or group, with
+ * SHUF_DENIED, or with SHUF_IO. */
 shuf_status shuf__listener_open(struct shuf__listener *listener, const char *path, mode_t mode,
                                 const char *group, struct shuf__error *error);
 

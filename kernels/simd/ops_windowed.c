@@ -45,9 +45,9 @@ void SHUF__SIMD_NAME(shuf__records_wide)(const struct shuf__window_map *map,
     }
 }
 
-/* ---- Unequal chunks ----
- *
- * A table of the window gives the last chunk that begins at the begin of the number's bucket or
+/* ---- Unequal chunks ---- */
+
+/* A table of the window gives the last chunk that begins at the begin of the number's bucket or
  * before it. A binary search goes on from there; its number of steps is that of the fullest bucket.
  */
 

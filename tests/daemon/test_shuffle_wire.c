@@ -148,7 +148,7 @@ static void shuffle_uses_current_bytes(void **state)
     wire_close(w);
 }
 
-/* ---- wrong fields ------------------------------------------------------------------- */
+/* ---- Wrong fields of a shuffle ---- */
 
 static void wrong_shuffles_are_refused(void **state)
 {
@@ -284,7 +284,7 @@ static void buffer_is_sealed(void **state)
     wire_close(w);
 }
 
-/* ---- wrong fields ------------------------------------------------------------------- */
+/* ---- Wrong fields of a buffer ---- */
 
 static void wrong_allocations_are_refused(void **state)
 {

@@ -244,7 +244,7 @@ static const struct shuf__backend_ops device_ops = {
     .look_up = device_look_up,
 };
 
-/* Replaces kernels/backend.c, which this test does not link. */
+/* Replaces kernels/backends.c, which this test does not link. */
 shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__backend **backend,
                                struct shuf__error *error)
 {

@@ -454,7 +454,7 @@ static void plots_need_gnuplot(void **state)
     command_free(&c);
 }
 
-/* ---- shuf-quality stream ---- */
+/* ---- Commands of shuf-quality stream ---- */
 
 static void expect_output(const char *text, int status, const char *out)
 {
@@ -465,7 +465,7 @@ static void expect_output(const char *text, int status, const char *out)
     command_free(&c);
 }
 
-/* ---- Input ----------------------------------------------------------------------- */
+/* ---- Input of shuf-quality stream ---- */
 
 enum { VALUES = 70 * SHUF__SUPERBLOCK };
 
@@ -594,7 +594,7 @@ static void stream_wrong_commands_are_explained(void **state)
     }
 }
 
-/* ---- Reports --------------------------------------------------------------------- */
+/* ---- Reports of shuf-quality stream ---- */
 
 static void stream_report_has_every_figure(void **state)
 {

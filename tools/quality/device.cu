@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See device.h: the backend, the values that it makes, and the counts of parallelograms.
+ * See device.h. Opens the backend, makes values on it, and counts the parallelograms of rows.
+ * device_stream.cu and device_subsets.cu have the other counts.
  */
 #include "device.cuh"
 
@@ -82,10 +83,9 @@ extern "C" void shuf__device_close(shuf__device *device)
 
 /* ---- Parallelograms ---- */
 
-/* Atomic additions count the differences of a row at one distance. Each
- * residue has a counter of one byte, and four counters are a word. The code then reads the counters
- * of opposite residues together. A counter overflows at 256 equal differences, but so many would be
- * a finding anyway. */
+/* Atomic additions count the differences of a row at one distance. Each residue has a counter of
+ * one byte, and four counters are a word. The code then reads the counters of opposite residues
+ * together. A counter overflows at 256 equal differences, but so many would be a finding anyway. */
 
 namespace quality
 {

@@ -10,12 +10,11 @@
 namespace quality
 {
 
-/* ---- signs ---- */
+/* ---- The test `signs` ---- */
 
-/* The code has the operations of stream_blocks.c and
- * of shuf__law_spread() in the same order, and without fused multiply-adds. So a sum near an edge
- * falls in the same cell as on the CPU. A warp takes a superblock. Each thread takes one block of
- * it, and reads 4 or 8 values at a time. */
+/* The code has the operations of stream_blocks.c and of shuf__law_spread() in the same order, and
+ * without fused multiply-adds. So a sum near an edge falls in the same cell as on the CPU. A warp
+ * takes a superblock. Each thread takes one block of it, and reads 4 or 8 values at a time. */
 
 /* ---- Spread ---------------------------------------------------------------------- */
 
@@ -130,7 +129,7 @@ class Cells
     uint16_t guess_[2 * reach];
 };
 
-/* ---- Signs ----------------------------------------------------------------------- */
+/* ---- Choices of signs ---- */
 
 /* Moves bit i of `number` to the place of MASK's i-th bit. */
 template <unsigned MASK> __device__ constexpr unsigned deposit(unsigned number)
@@ -216,12 +215,11 @@ __global__ void __launch_bounds__(sign_threads)
         atomicAdd(&words[i], static_cast<unsigned long long>(tally[i]));
 }
 
-/* ---- digits ---- */
+/* ---- The test `digits` ---- */
 
-/* Counts as add_places() in stream_digits.c does. A warp
- * takes 32 values at a time and transposes their digits. Each word then has one bit of one digit of
- * all 32 values, so a few operations compare 32 pairs of digits. Each thread counts for some pairs
- * of places. */
+/* Counts as add_places() in stream_digits.c does. A warp takes 32 values at a time and transposes
+ * their digits. Each word then has one bit of one digit of all 32 values, so a few operations
+ * compare 32 pairs of digits. Each thread counts for some pairs of places. */
 
 /* Exchanges bit b of lane l's word with bit l of lane b's word. */
 __device__ inline unsigned transpose_bits(unsigned word, unsigned lane)

@@ -97,7 +97,7 @@ const struct shuf__stream_test shuf__stream_lags = {
     .judge = judge_lags,
 };
 
-/* ---- Blocks ---------------------------------------------------------------------- */
+/* ---- Pairs of a block ---- */
 
 static void add_pairs(const struct shuf__chunk *chunk, uint64_t *count, double *sum)
 {
@@ -389,8 +389,6 @@ const struct shuf__stream_test shuf__stream_squares = {
  * products of fourth powers. */
 
 enum { SIGNS_CELLS = SHUF__CELLS / 4, SIGNS_LEAST = 1000 };
-
-/* ---- Signs ----------------------------------------------------------------------- */
 
 /* The bits in which the positions of a set differ, and the number of choices of signs. The choices
  * are such that no two differ by a row of the matrix. */

@@ -74,7 +74,8 @@ typedef struct shuf_primefold {
     shuf_primefold_shape shape;
     uint64_t addend; /* added after the first multiplication, mod p */
     shuf_primefold_map map[SHUF_PRIMEFOLD_MAPS];
-    uint64_t inverse[SHUF_PRIMEFOLD_MAPS]; /* multiplier^-1 mod p; [0] is 0 before make_inverse() */
+    /* multiplier^-1 mod p; [0] is 0 before shuf_primefold_make_inverse() */
+    uint64_t inverse[SHUF_PRIMEFOLD_MAPS];
     uint8_t exchange[SHUF_PRIMEFOLD_EXACT]; /* elements k and exchange[k] change places */
 } shuf_primefold;
 
