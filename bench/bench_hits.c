@@ -41,7 +41,7 @@ static uint64_t next_random(void)
     return x ^ x >> 31;
 }
 
-/* ---- requests ------------------------------------------------------------------- */
+/* ---- Requests ---- */
 
 static void check(shuf *handle, shuf_status status)
 {
@@ -84,7 +84,7 @@ static const struct request {
     {"look-up, philox24, n = 65535", look_up, 10},
 };
 
-/* ---- Welch's t-test -------------------------------------------------------------- */
+/* ---- Welch's t-test ---- */
 
 struct sample {
     double *ns;
@@ -173,7 +173,7 @@ static void add_rows(struct report *report, const char *name, struct sample *hit
     report_latency(report, label, misses->count, misses->ns, misses->count);
 }
 
-/* ---- the measurement ------------------------------------------------------------- */
+/* ---- The measurement ---- */
 
 static double time_of(const struct request *request, uint64_t seed)
 {

@@ -29,7 +29,7 @@ enum { SAMPLES_MOST = 99 };
 /* A row takes no further samples after this time. Some peers take a minute for 1e9 values. */
 static const double minute_ns = 60e9;
 
-/* ---- numpy ---- */
+/* ---- NumPy ---- */
 
 static void numpy_row(struct report *report, const char *label, uint64_t n, unsigned bytes,
                       const json_t *reply, const char *member)

@@ -133,7 +133,7 @@ static void rows_of(struct report *report, const struct loops *with, uint64_t n,
     ops->close(backend);
 }
 
-/* ---- numpy ---- */
+/* ---- NumPy ---- */
 
 static void numpy_row(struct report *report, uint64_t n, const json_t *reply, const char *member,
                       const char *label)

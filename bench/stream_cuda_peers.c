@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- torch ---- */
+/* ---- PyTorch ---- */
 
 static void torch_row(struct report *report, const json_t *row)
 {

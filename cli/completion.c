@@ -29,7 +29,7 @@ struct shell {
     void (*end)(void);
 };
 
-/* ---- Words -------------------------------------------------------------------- */
+/* ---- Words ---- */
 
 static bool is_listed(const struct argp_option *o)
 {
@@ -88,7 +88,7 @@ static void print_function(void)
         putchar(*c == '-' ? '_' : *c);
 }
 
-/* ---- bash --------------------------------------------------------------------- */
+/* ---- Bash ---- */
 
 static bool print_bash_case(void *unused, const struct argp_option *o)
 {
@@ -186,7 +186,7 @@ static void end_bash(void)
     printf(" %s\n", program->name);
 }
 
-/* ---- zsh ---------------------------------------------------------------------- */
+/* ---- Zsh ---- */
 
 static bool print_zsh_option(void *unused, const struct argp_option *o)
 {
@@ -260,7 +260,7 @@ static void end_zsh(void)
         puts("    esac\n    ;;\nesac");
 }
 
-/* ---- fish --------------------------------------------------------------------- */
+/* ---- Fish ---- */
 
 static bool print_fish_option(void *condition, const struct argp_option *o)
 {
@@ -325,7 +325,7 @@ static void end_fish(void)
 {
 }
 
-/* ---- All ---------------------------------------------------------------------- */
+/* ---- All ---- */
 
 static const struct shell shells[] = {
     {"bash", begin_bash, print_bash, end_bash},

@@ -63,7 +63,7 @@ int shuf__fail_with(int code, const char *format, ...)
     return code;
 }
 
-/* ---- The standard streams ------------------------------------------------------------ */
+/* ---- The standard streams ---- */
 
 static const struct {
     int cause;

@@ -21,7 +21,7 @@ int shuf__fail_with(int code, const char *format, ...) __attribute__((format(pri
 /* The exit code of a status. */
 int shuf__exit_code(shuf_status status);
 
-/* ---- The standard streams ------------------------------------------------------------ */
+/* ---- The standard streams ---- */
 
 /* Call it first. Gives closed standard streams a descriptor, so that no file gets their numbers.
  * Ignores the signal for a file above ulimit -f, so that the write fails with an error instead. At

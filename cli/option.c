@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-/* ---- Parsing ------------------------------------------------------------------------- */
+/* ---- Parsing ---- */
 
 /* The options that argp adds to every table. */
 static const struct argp_option added[] = {
@@ -260,7 +260,7 @@ void shuf__options_parse(const struct argp *argp, int argc, char **argv, void *i
     is_parsing = false;
 }
 
-/* ---- Values -------------------------------------------------------------------------- */
+/* ---- Values ---- */
 
 static bool is_given(const struct argp_state *state, const char *option)
 {

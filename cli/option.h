@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- Parsing ------------------------------------------------------------------------- */
+/* ---- Parsing ---- */
 
 /* Parses like argp_parse(), and ends the process like it. After a mistake the exit code is 64. */
 void shuf__options_parse(const struct argp *argp, int argc, char **argv, void *input);
@@ -45,7 +45,7 @@ int shuf__option_refuse_unknown(const struct argp *argp, const char *program, co
  * value, and returns 64. */
 int shuf__option_refuse_valueless(const struct argp *argp, const char *program, const char *option);
 
-/* ---- Values -------------------------------------------------------------------------- */
+/* ---- Values ---- */
 
 /* Parsers of option values. They end the process on a wrong value as argp does: one line on stderr
  * and exit code 64. */

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-/* ---- The folders of programs --------------------------------------------------------- */
+/* ---- The folders of programs ---- */
 
 /* Removes the relative folders from PATH, so no program of the current directory runs. Without
  * PATH, libc and the shell search the folders of the system. */
@@ -38,7 +38,7 @@ static void clean_search_path(void)
         unsetenv("PATH");
 }
 
-/* ---- Help ---------------------------------------------------------------------------- */
+/* ---- Help ---- */
 
 static void print_overview(const struct shuf__program *program, FILE *to)
 {
@@ -168,7 +168,7 @@ static int help(const struct shuf__program *program, int argc, char **argv)
     return verb ? run_verb(program, verb, 2, forward) : refuse_topic(program, name);
 }
 
-/* ---- The program --------------------------------------------------------------------- */
+/* ---- The program ---- */
 
 /* Skips the options before the verb, and returns the index of the verb. Ends the process on a wrong
  * option. */

@@ -4,7 +4,7 @@
  */
 #include "kind.h"
 
-/* ---- BUFFER -------------------------------------------------------------------------- */
+/* ---- BUFFER ---- */
 
 shuf_status shuf__buffer_make(struct shuf__request *request, uint64_t bytes,
                               struct shuf__error *error)
@@ -29,7 +29,7 @@ shuf_status shuf__write_check(uint64_t lease, uint64_t offset, uint64_t bytes, u
                       offset, bytes, shuf__plural(bytes), has, shuf__plural(has), lease);
 }
 
-/* ---- The kind BUFFER ----------------------------------------------------------------- */
+/* ---- The kind BUFFER ---- */
 
 static struct shuf__shape shape(const struct shuf__request *request)
 {
@@ -56,7 +56,7 @@ const struct shuf__kind shuf__buffer_kind = {
     .describe = describe,
 };
 
-/* ---- SHUFFLE ------------------------------------------------------------------------- */
+/* ---- SHUFFLE ---- */
 
 shuf_status shuf__shuffle_make(struct shuf__request *request, struct shuf__error *error)
 {
@@ -91,7 +91,7 @@ shuf_status shuf__shuffle_check_input(const struct shuf__request *request, uint6
                       n, shuffle->record, bytes, has, lease);
 }
 
-/* ---- The kind SHUFFLE ---------------------------------------------------------------- */
+/* ---- The kind SHUFFLE ---- */
 
 static struct shuf__shape shape_of_shuffle(const struct shuf__request *request)
 {

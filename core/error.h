@@ -42,7 +42,7 @@ static inline const char *shuf__plural(uint64_t count)
  * a line, and must not control a terminal. */
 void shuf__make_printable(char *text);
 
-/* ---- Causes -------------------------------------------------------------------------- */
+/* ---- Causes ---- */
 
 /* Whether a call failed for lack of memory or descriptors, or by an error of a device (EIO). The
  * object of the call then may exist, so it must not count as missing. */

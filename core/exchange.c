@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Sizes ----------------------------------------------------------------------- */
+/* ---- Sizes ---- */
 
 struct shuf__range shuf__equal_part(uint64_t n, uint64_t parts, uint64_t index)
 {
@@ -67,7 +67,7 @@ static uint64_t numbers_of(const struct shuf__plan *plan)
            shuf__plan_part(plan, plan->rank, true).count;
 }
 
-/* ---- Lists of sizes -------------------------------------------------------------- */
+/* ---- Lists of sizes ---- */
 
 static uint64_t mix(uint64_t digest, uint64_t value, uint64_t factor)
 {
@@ -133,7 +133,7 @@ void shuf__request_disown(struct shuf__request *request)
     plan->input = plan->output = NULL;
 }
 
-/* ---- Checks ---------------------------------------------------------------------- */
+/* ---- Checks ---- */
 
 static shuf_status check_permutation(struct shuf__permutation *p, struct shuf__error *error)
 {
@@ -234,7 +234,7 @@ shuf_status shuf__exchange_make(struct shuf__request *request, struct shuf__erro
     return SHUF_OK;
 }
 
-/* ---- The kind ---------------------------------------------------------------------- */
+/* ---- The kind ---- */
 
 static struct shuf__shape shape(const struct shuf__request *request)
 {

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- Privileged users ---------------------------------------------------------------- */
+/* ---- Privileged users ---- */
 
 /* Whether the user namespace of this process maps all users or groups, as the first one does. Then
  * no id is an overflow id. */
@@ -89,7 +89,7 @@ bool shuf__uid_is_privileged(uid_t uid)
     return uid == 0 || (uid == geteuid() && !own_is_overflow);
 }
 
-/* ---- Names of users and groups ------------------------------------------------------- */
+/* ---- Names of users and groups ---- */
 
 enum {
     ENTRY_MAX = 4096, /* bytes of an entry for a user or group; of a longer one the text is the
@@ -202,7 +202,7 @@ void shuf__advise_membership(gid_t group, char text[SHUF__MEMBERSHIP_ADVICE])
                  "usermod --append --groups %s %s, as root, then log in again", name, user);
 }
 
-/* ---- The groups of a client ---------------------------------------------------------- */
+/* ---- The groups of a client ---- */
 
 static bool find_primary(int socket, gid_t group, bool *is_member)
 {
@@ -240,7 +240,7 @@ bool shuf__peer_find_group(int socket, gid_t group, bool *is_member)
            (*is_member || find_supplementary(socket, group, is_member));
 }
 
-/* ---- The PID namespace --------------------------------------------------------------- */
+/* ---- The PID namespace ---- */
 
 uint64_t shuf__pid_namespace(void)
 {

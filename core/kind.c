@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Named keys ---------------------------------------------------------------------- */
+/* ---- Named keys ---- */
 
 /* The name of a key is also the name of its file, so only few characters are allowed. The file
  * NAME.group names the group that may use the key NAME. */
@@ -88,7 +88,7 @@ void shuf__request_clear_key(struct shuf__request *request)
     explicit_bzero(high, sizeof *high);
 }
 
-/* ---- All kinds ----------------------------------------------------------------------- */
+/* ---- All kinds ---- */
 
 static const struct shuf__kind *kind_of(const struct shuf__request *request)
 {

@@ -24,14 +24,14 @@ struct shuf__kind {
 extern const struct shuf__kind shuf__permutation_kind, shuf__stream_kind, shuf__shuffle_kind,
     shuf__look_up_kind, shuf__buffer_kind, shuf__exchange_kind;
 
-/* ---- for shape() ---- */
+/* ---- For shape() ---- */
 
 static inline struct shuf__shape shuf__shape_of(uint64_t rows, uint64_t count, uint64_t width)
 {
     return (struct shuf__shape){rows, count, width, rows * count * width};
 }
 
-/* ---- for compare() ---- */
+/* ---- For compare() ---- */
 
 #define SHUF__RETURN_UNLESS_EQUAL(a, b) \
     do {                                \
@@ -41,7 +41,7 @@ static inline struct shuf__shape shuf__shape_of(uint64_t rows, uint64_t count, u
 
 int shuf__permutation_compare(const struct shuf__permutation *a, const struct shuf__permutation *b);
 
-/* ---- for describe() ---- */
+/* ---- For describe() ---- */
 
 /* Appends to the text. */
 #define SHUF__ADD(text, ...) \
@@ -53,7 +53,7 @@ void shuf__add_key(const struct shuf__request *request, uint64_t seed, char *tex
 /* Adds the algorithm, key and epoch of the request's permutation. */
 void shuf__add_permutation(const struct shuf__request *request, char *text);
 
-/* ---- for the checks ---- */
+/* ---- For the checks ---- */
 
 /* Fails with SHUF_INVALID if no permutation can have this n. */
 shuf_status shuf__check_n(uint64_t n, struct shuf__error *error);

@@ -63,7 +63,7 @@ static const struct alias {
     {"msec", "ms"}, {"usec", "us"},  {"\u00b5s", "us"}, {"nsec", "ns"},
 };
 
-/* ---- Reading ------------------------------------------------------------------------- */
+/* ---- Reading ---- */
 
 struct digits {
     uint64_t value;
@@ -189,7 +189,7 @@ static enum outcome read_whole(const char *text, const struct unit *units, uint6
     return product > UINT64_MAX ? TOO_LARGE : READ;
 }
 
-/* ---- Numbers ------------------------------------------------------------------------- */
+/* ---- Numbers ---- */
 
 /* The unit that the user meant; NULL: none. */
 static const char *meant_unit(const struct unit *units, const char *name)
@@ -290,7 +290,7 @@ shuf_status shuf__decimal_parse(const char *field, const char *text, double *val
                       *text ? text : "''");
 }
 
-/* ---- Ratios -------------------------------------------------------------------------- */
+/* ---- Ratios ---- */
 
 /* numerator / denominator in lowest terms. */
 static enum outcome reduce(wide_uint numerator, wide_uint denominator, struct shuf__ratio *ratio)
@@ -349,7 +349,7 @@ shuf_status shuf__ratio_parse(const char *field, const char *text, struct shuf__
                       field, *text ? text : "''");
 }
 
-/* ---- Printing ------------------------------------------------------------------------ */
+/* ---- Printing ---- */
 
 /* Prints 0 without a unit. The last unit has the factor 1, so the search always ends. */
 static void print_quantity(char text[SHUF__NUMBER_TEXT], const struct unit *units, uint64_t value)
@@ -394,7 +394,7 @@ const char *shuf__bound_text(char text[SHUF__NUMBER_TEXT], uint64_t bound)
     return text;
 }
 
-/* ---- Amounts ------------------------------------------------------------------------- */
+/* ---- Amounts ---- */
 
 static shuf_status refuse_amount(const char *field, const char *text, struct shuf__error *error)
 {

@@ -56,7 +56,7 @@ const char *shuf__duration_text(char text[SHUF__NUMBER_TEXT], uint64_t nanosecon
 /* A limit in a message: "2^62", "2^64 - 1", "1000000". */
 const char *shuf__bound_text(char text[SHUF__NUMBER_TEXT], uint64_t bound);
 
-/* ---- Amounts ------------------------------------------------------------------------- */
+/* ---- Amounts ---- */
 
 /* An amount as the configuration gives it: a number, or a part of the whole. It is of bytes of
  * memory, or of connections. */

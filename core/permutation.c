@@ -6,7 +6,7 @@
 #include "kind.h"
 #include "shuf/windowed.h"
 
-/* ---- PERMUTATION --------------------------------------------------------------------- */
+/* ---- PERMUTATION ---- */
 
 #define U32_VALUES (UINT64_C(1) << 32)
 
@@ -181,7 +181,7 @@ void shuf__permutation_take_row(struct shuf__permutation *p)
     take_all(p);
 }
 
-/* ---- The kind PERMUTATION ------------------------------------------------------------ */
+/* ---- The kind PERMUTATION ---- */
 
 static struct shuf__shape shape(const struct shuf__request *request)
 {
@@ -251,7 +251,7 @@ const struct shuf__kind shuf__permutation_kind = {
     .describe = describe,
 };
 
-/* ---- LOOK_UP ------------------------------------------------------------------------- */
+/* ---- LOOK_UP ---- */
 
 shuf_status shuf__look_up_make(struct shuf__request *request, const uint64_t *at, size_t count,
                                struct shuf__error *error)
@@ -270,7 +270,7 @@ shuf_status shuf__look_up_make(struct shuf__request *request, const uint64_t *at
     return SHUF_OK;
 }
 
-/* ---- The kind LOOK_UP ---------------------------------------------------------------- */
+/* ---- The kind LOOK_UP ---- */
 
 static int compare_look_ups(const struct shuf__request *a, const struct shuf__request *b)
 {

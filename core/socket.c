@@ -119,7 +119,7 @@ const char *shuf__socket_origin(const char *path, enum shuf__socket_side side)
     return geteuid() == 0 ? "the default of root" : "the default of the machine";
 }
 
-/* ---- all sockets ---- */
+/* ---- All sockets ---- */
 
 static bool has_ending(const char *name, const char *ending)
 {

@@ -183,7 +183,7 @@ shuf_status shuf__stream_make(struct shuf__request *request, struct shuf__error 
     return SHUF_OK;
 }
 
-/* ---- The kind ---------------------------------------------------------------------- */
+/* ---- The kind ---- */
 
 static struct shuf__shape shape(const struct shuf__request *request)
 {

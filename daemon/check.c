@@ -26,7 +26,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-/* ---- Files that only root can read --------------------------------------------------- */
+/* ---- Files that only root can read ---- */
 
 /* Root may read every file, so a check as root finds no fault with them, but the service runs as
  * another user. The name of this user is unknown here: a drop-in may change it. */
@@ -122,7 +122,7 @@ static void check_readers(const struct shuf__config *config, const struct shuf__
         check_keys(config, log);
 }
 
-/* ---- Checks -------------------------------------------------------------------------- */
+/* ---- Checks ---- */
 
 int shuf__exit_of_socket(shuf_status status)
 {

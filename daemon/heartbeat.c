@@ -25,7 +25,7 @@ static struct shuf__heartbeat *heartbeat_of(struct shuf__engine_job *probe)
     return (struct shuf__heartbeat *)((char *)probe - offsetof(struct shuf__heartbeat, probe));
 }
 
-/* ---- the probe, on a lane's thread ---- */
+/* ---- The probe, on a lane's thread ---- */
 
 static shuf_status compute(struct shuf__backend *backend, struct shuf__block *block,
                            uint64_t *fingerprint, struct shuf__error *error)
@@ -72,7 +72,7 @@ static void run_probe(struct shuf__engine_job *probe, struct shuf__backend *back
     backend->ops->free(backend, &block);
 }
 
-/* ---- on the loop's thread ---- */
+/* ---- On the loop's thread ---- */
 
 /* A probe without memory is no failure: the device has answered, and so it works. */
 static void end_probe(struct shuf__engine_job *probe)

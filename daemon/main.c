@@ -58,7 +58,7 @@ struct arguments {
     bool check, check_service, print_config;
 };
 
-/* ---- An option for each key ------------------------------------------------------- */
+/* ---- An option for each key ---- */
 
 static int option_of(int key)
 {

@@ -16,7 +16,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* ---- Open files ---------------------------------------------------------------------- */
+/* ---- Open files ---- */
 
 enum {
     RESERVED = 96,    /* for the device's driver, the log, refused connections, a descriptor to be
@@ -136,7 +136,7 @@ struct shuf__descriptors shuf__descriptors_of(const struct shuf__config *config,
     return found;
 }
 
-/* ---- Other limits -------------------------------------------------------------------- */
+/* ---- Other limits ---- */
 
 enum { STACK = 1 << 20 }; /* several times the most that a thread has used */
 

@@ -35,7 +35,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-/* ---- Signals until the end of the process -------------------------------------------- */
+/* ---- Signals until the end of the process ---- */
 
 /* libuv restores the default action of a signal when the last watcher of the signal is closed. A
  * second SIGTERM would then kill the daemon before it removes its lock and writes its last line.
@@ -66,7 +66,7 @@ static int guard_signals(void)
     return result;
 }
 
-/* ---- The server ---------------------------------------------------------------------- */
+/* ---- The server ---- */
 
 enum { SIGNALS = 3 };
 
@@ -99,7 +99,7 @@ struct shuf__server {
     char cause[SHUF__ERROR_TEXT]; /* the reason of an exit code that is not EX_OK */
 };
 
-/* ---- The end ------------------------------------------------------------------------- */
+/* ---- The end ---- */
 
 static void close_handle(void *handle)
 {
@@ -262,7 +262,7 @@ static void on_device_failed(void *context, const struct shuf__error *error)
         drain(server, DEVICE_FAILED_MS);
 }
 
-/* ---- The file of the socket ---------------------------------------------------------- */
+/* ---- The file of the socket ---- */
 
 /* Every 2 seconds the daemon looks whether the path of the socket still names it. If somebody has
  * removed or replaced the file, no client finds the daemon. The daemon then makes a new socket. It
@@ -317,7 +317,7 @@ static void on_socket_tick(uv_timer_t *tick)
     }
 }
 
-/* ---- The start ----------------------------------------------------------------------- */
+/* ---- The start ---- */
 
 /* Measures the memory at the start, so that the first Status already has the limits. */
 static void measure(struct shuf__server *server)

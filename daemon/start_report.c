@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-/* ---- Keys without an effect ---------------------------------------------------------- */
+/* ---- Keys without an effect ---- */
 
 /* Of a socket unit. */
 static const char *const settings[SHUF__CONFIG_KEYS] = {
@@ -39,7 +39,7 @@ bool shuf__socket_key_is_unused(const struct shuf__listener *listener, enum shuf
     return true;
 }
 
-/* ---- The daemon is ready ------------------------------------------------------------- */
+/* ---- The daemon is ready ---- */
 
 enum { ORIGIN = 192, STATUS_TEXT = 1024 };
 
@@ -91,7 +91,7 @@ void shuf__report_ready(const struct shuf__listener *listener, const struct shuf
     shuf__service_manager_ready(status);
 }
 
-/* ---- The daemon cannot start --------------------------------------------------------- */
+/* ---- The daemon cannot start ---- */
 
 /* As RestartPreventExitStatus= of the units. */
 static bool is_final(int exit_code)

@@ -6,7 +6,7 @@
 
 #include <assert.h>
 
-/* ---- Frames -------------------------------------------------------------------------- */
+/* ---- Frames ---- */
 
 enum shuf__frame_result shuf__frame_parse(const uint8_t *bytes, size_t size, size_t *length)
 {
@@ -26,7 +26,7 @@ void shuf__frame_header(uint8_t header[SHUF__FRAME_HEADER], size_t length)
         header[i] = (uint8_t)(length >> (8 * i));
 }
 
-/* ---- Messages ------------------------------------------------------------------------ */
+/* ---- Messages ---- */
 
 static void *arena_alloc(void *data, size_t size)
 {

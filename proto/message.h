@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- Frames -------------------------------------------------------------------------- */
+/* ---- Frames ---- */
 
 /* A frame is a 4-byte little-endian length, then one protobuf message of that many bytes. These
  * are pure functions over bytes, without I/O; daemon, client and fuzzer share them. */
@@ -36,7 +36,7 @@ enum shuf__frame_result shuf__frame_parse(const uint8_t *bytes, size_t size, siz
 /* Writes the header for a message of `length` bytes, 1..SHUF__FRAME_MAX. */
 void shuf__frame_header(uint8_t header[SHUF__FRAME_HEADER], size_t length);
 
-/* ---- Messages ------------------------------------------------------------------------ */
+/* ---- Messages ---- */
 
 enum {
     SHUF__PROTOCOL_VERSION = 1,
@@ -61,7 +61,7 @@ const Shuf__Reply *shuf__reply_unpack(struct shuf__arena *arena, const uint8_t *
  * if they do not fit or are more than SHUF__FRAME_MAX. */
 size_t shuf__message_pack(const ProtobufCMessage *message, uint8_t *out, size_t capacity);
 
-/* ---- The kinds of requests ----------------------------------------------------------- */
+/* ---- The kinds of requests ---- */
 
 /* The number of a kind is the enumerator SHUF__REQUEST__BODY_NAME or, for a request for a result,
  * SHUF__RESULT__WHAT_NAME. The rows are X(NAME, name). */

@@ -27,7 +27,7 @@ unsigned shuf__delivery_fields(Shuf__Result__WhatCase what)
     }
 }
 
-/* ---- Parts --------------------------------------------------------------------------- */
+/* ---- Parts ---- */
 
 static void init_body(struct shuf__result_message *m)
 {
@@ -98,7 +98,7 @@ Shuf__Result *shuf__result_message_link(struct shuf__result_message *m)
     return &m->result;
 }
 
-/* ---- Of a request -------------------------------------------------------------------- */
+/* ---- Of a request ---- */
 
 Shuf__Distribution shuf__wire_distribution(enum shuf__distribution distribution)
 {
@@ -200,7 +200,7 @@ void shuf__result_message_of(const struct shuf__request *request, struct shuf__r
     m->result.delivery = NULL;
 }
 
-/* ---- Requests from messages ---------------------------------------------------------- */
+/* ---- Requests from messages ---- */
 
 #define WORD(NAME, name) " " #name
 

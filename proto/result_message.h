@@ -57,7 +57,7 @@ enum {
 /* The set of these fields that the kind has. */
 unsigned shuf__delivery_fields(Shuf__Result__WhatCase what);
 
-/* ---- Requests from messages ---------------------------------------------------------- */
+/* ---- Requests from messages ---- */
 
 /* These functions fail like the functions of request.h that they call. They are pure and
  * thread-safe. */

@@ -53,7 +53,7 @@ static void fail(const char *action, const shuf *daemon)
     _exit(EXIT_FAILURE);
 }
 
-/* ---- One process -------------------------------------------------------------- */
+/* ---- One process ---- */
 
 /* The work on a sample. This example only marks the sample as seen. */
 static void train_on(uint64_t sample)
@@ -110,7 +110,7 @@ static void open_epoch(shuf *daemon, uint64_t epoch, uint64_t rank, shuf_lease *
         fail("prefetch", daemon);
 }
 
-/* ---- The end of an epoch -------------------------------------------------------- */
+/* ---- The end of an epoch ---- */
 
 static uint64_t count_seen(void)
 {
@@ -177,7 +177,7 @@ static void train(uint64_t rank)
     shuf_close(daemon);
 }
 
-/* ---- All processes ------------------------------------------------------------------ */
+/* ---- All processes ---- */
 
 static void usage(void)
 {

@@ -56,7 +56,7 @@
 extern "C" {
 #endif
 
-/* ---- Connection ------------------------------------------------------- */
+/* ---- Connection ---- */
 
 /* Connects to the daemon at `socket`. NULL or "" means $SHUFD_SOCKET. If that is not set, it means
  * the first of these sockets that exists:
@@ -132,7 +132,7 @@ SHUF_API shuf_status shuf_set_timeout(shuf *handle, unsigned milliseconds);
  * message fails, the memory is unmapped all the same, and the error is as of any call. */
 SHUF_API shuf_status shuf_set_idle_mappings(shuf *handle, uint64_t bytes);
 
-/* ---- Results ---------------------------------------------------------- */
+/* ---- Results ---- */
 
 /* These functions take a request of any kind (shuf_request.h):
  *
@@ -177,7 +177,7 @@ SHUF_API shuf_status shuf_each(shuf *handle, const shuf_request *request, shuf_s
  * fingerprint. Fails as shuf_copy(). */
 SHUF_API shuf_status shuf_summarize(shuf *handle, const shuf_request *request, shuf_result *result);
 
-/* ---- Records ------------------------------------------------------------ */
+/* ---- Records ---- */
 
 /* Shuffles n * record bytes from `in` to `out`. Both have `bytes` bytes, at least n * record, and
  * must not overlap. `result` may be NULL; it has a shape of n values of `record` bytes, and no
@@ -203,7 +203,7 @@ SHUF_API shuf_status shuf_shuffle_each(shuf *handle, const shuf_records *records
                                        size_t bytes, shuf_sink sink, void *context,
                                        shuf_result *result);
 
-/* ---- Single places ------------------------------------------------------ */
+/* ---- Single places ---- */
 
 /* Looks up `count` positions or values of the whole permutation. With primefold
  * the cost of a look-up hardly depends on n above 256; below, it takes n - 1 exchanges. With
@@ -222,7 +222,7 @@ SHUF_API shuf_status shuf_index(shuf *handle, const shuf_permutation *permutatio
                                 shuf_direction direction, const uint64_t *at, size_t count,
                                 uint64_t *out);
 
-/* ---- Leases ------------------------------------------------------------ */
+/* ---- Leases ---- */
 
 /* How the values of a result reach this process. Each transport is a bit, so a set is SHUF_MEMFD |
  * SHUF_INLINE. */
@@ -355,7 +355,7 @@ typedef struct shuf_lease_entry {
 typedef bool (*shuf_lease_visitor)(void *context, const shuf_lease_entry *entry);
 SHUF_API shuf_status shuf_leases(shuf *handle, shuf_lease_visitor visit, void *context);
 
-/* ---- The library ------------------------------------------------------- */
+/* ---- The library ---- */
 
 /* The library's version, "0.1.0". Static storage. */
 SHUF_API const char *shuf_version(void);

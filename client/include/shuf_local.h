@@ -32,7 +32,7 @@
 extern "C" {
 #endif
 
-/* ---- Host memory ------------------------------------------------------ */
+/* ---- Host memory ---- */
 
 /* `threads` is the number of threads that compute: 1 is only the caller's thread, 0 means all
  * processors of this process. More than one are a team of OpenMP that the caller's thread keeps for
@@ -70,7 +70,7 @@ SHUF_API shuf_status shuf_host_fingerprint(const void *values, unsigned width, u
 SHUF_API shuf_status shuf_host_part(const shuf_request *request, uint64_t first, uint64_t count,
                                     unsigned threads, void *out, uint64_t *fingerprint);
 
-/* ---- Device memory ------------------------------------------------------ */
+/* ---- Device memory ---- */
 
 /* These functions load libshuf-cuda.so and CUDA at the first call, and fail with SHUF_DEVICE if
  * there is none, if the driver is too old, or in a child of fork() whose parent has used CUDA.

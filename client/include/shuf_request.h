@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- Permutations ----------------------------------------------------- */
+/* ---- Permutations ---- */
 
 /* Selects positions of the permutation. */
 typedef enum shuf_view {
@@ -59,7 +59,7 @@ typedef enum shuf_direction {
     SHUF_INVERSE = 1, /* at[i] is a value, out[i] its position */
 } shuf_direction;
 
-/* ---- Results ---------------------------------------------------------- */
+/* ---- Results ---- */
 
 /* The shape of a result. The request determines it. */
 typedef struct shuf_shape {
@@ -115,7 +115,7 @@ typedef struct shuf_result {
     shuf_moments moments; /* of numbers; 0 unless requested */
 } shuf_result;
 
-/* ---- Numbers ---------------------------------------------------------- */
+/* ---- Numbers ---- */
 
 /* A request for the values offset to offset + count - 1 of a stream. Value i of a stream is a
  * function of distribution, method, seed, stream, mean, std, bound, dtype and i, so any part of a
@@ -146,7 +146,7 @@ typedef struct shuf_numbers {
     shuf_method method; /* GAUSS; else 0 */
 } shuf_numbers;
 
-/* ---- Records ---------------------------------------------------------- */
+/* ---- Records ---- */
 
 struct shuf_lease;
 
@@ -165,7 +165,7 @@ typedef struct shuf_records {
     const struct shuf_lease *input;
 } shuf_records;
 
-/* ---- Ranks ------------------------------------------------------------ */
+/* ---- Ranks ---- */
 
 /* A request for the plan by which `rank` exchanges records with the other ranks, so that all
  * records together are shuffled. The n records lie in the order of the ranks: before the exchange,
@@ -208,7 +208,7 @@ typedef struct shuf_ranks {
                     * most 2^32 records. */
 } shuf_ranks;
 
-/* ---- Requests ----------------------------------------------------------- */
+/* ---- Requests ---- */
 
 typedef enum shuf_kind {
     SHUF_PERMUTATION = 0, /* `permutation` */

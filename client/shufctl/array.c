@@ -109,7 +109,7 @@ static bool is_archive(const uint8_t *front, size_t size)
     return size >= 4 && memcmp(front, "PK\3\4", 4) == 0;
 }
 
-/* ---- Pipes ---------------------------------------------------------------------- */
+/* ---- Pipes ---- */
 
 /* True for a pipe, a socket, and standard input that another process has partly read. */
 static bool is_sequential(int fd, const struct stat *status)
@@ -157,7 +157,7 @@ static int copy_to_file(struct shuf__array *a)
     return EX_OK;
 }
 
-/* ---- Files ------------------------------------------------------------------------ */
+/* ---- Files ---- */
 
 static int read_size(struct shuf__array *a, uint64_t given)
 {
@@ -219,7 +219,7 @@ void shuf__array_close(struct shuf__array *array)
     *array = (struct shuf__array){.fd = -1};
 }
 
-/* ---- temporary files ---- */
+/* ---- Temporary files ---- */
 
 const char *shuf__temporary_directory(void)
 {

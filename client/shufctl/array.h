@@ -29,7 +29,7 @@ int shuf__array_read(const struct shuf__array *array, uint64_t offset, size_t si
 
 void shuf__array_close(struct shuf__array *array);
 
-/* ---- temporary files ---- */
+/* ---- Temporary files ---- */
 
 /* A file without a name in $TMPDIR, for a copy of a pipe, which can be read only once. The file
  * disappears when it is closed, even if a signal ends the process. */

@@ -51,7 +51,7 @@ size_t shuf__npy_header(const shuf_shape *shape, bool batch, char out[SHUF__NPY_
     return size;
 }
 
-/* ---- reading ---- */
+/* ---- Reading ---- */
 
 enum { NESTED_MAX = 32, WORD = 64 };
 
@@ -73,7 +73,7 @@ static bool fail_parse(struct cursor *c, const char *format, ...)
     return false;
 }
 
-/* ---- Tokens ---------------------------------------------------- */
+/* ---- Tokens ---- */
 
 static char peek(struct cursor *c)
 {
@@ -164,7 +164,7 @@ static bool read_shape(struct cursor *c, unsigned *dimensions, uint64_t *first, 
     return true;
 }
 
-/* ---- Types -------------------------------------------------------------------------- */
+/* ---- Types ---- */
 
 static bool size_of_type(struct cursor *c, const char *type, uint64_t *size)
 {
@@ -237,7 +237,7 @@ static bool read_type(struct cursor *c, unsigned depth, uint64_t *size)
     return read_string(c, type) && size_of_type(c, type, size);
 }
 
-/* ---- The header --------------------------------------------------------------------- */
+/* ---- The header ---- */
 
 bool shuf__npy_begins(const uint8_t *front, size_t size, struct shuf__npy *npy,
                       char why[SHUF__NPY_WHY])

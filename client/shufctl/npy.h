@@ -18,7 +18,7 @@ enum { SHUF__NPY_HEADER_MAX = 192 };
  * count) with `batch`, else (count,). Not for BF16, which the format does not have. */
 size_t shuf__npy_header(const shuf_shape *shape, bool batch, char out[SHUF__NPY_HEADER_MAX]);
 
-/* ---- reading ---- */
+/* ---- Reading ---- */
 
 /* Each index of the first dimension selects one record. The header gives the number and the size of
  * the records. */

@@ -38,7 +38,7 @@ static struct {
     volatile sig_atomic_t drawn, dying; /* a signal handler reads and writes them */
 } progress = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* ---- The line ------------------------------------------------------------------- */
+/* ---- The line ---- */
 
 struct line {
     char text[256];
@@ -134,7 +134,7 @@ static void clear_line(void)
     progress.drawn = false;
 }
 
-/* ---- The thread ------------------------------------------------------------------ */
+/* ---- The thread ---- */
 
 static void wait_interval(void)
 {
@@ -180,7 +180,7 @@ static bool start_thread(void)
     return error == 0;
 }
 
-/* ---- Interface -------------------------------------------------------------------- */
+/* ---- Interface ---- */
 
 void shuf__progress_set_quiet(bool quiet)
 {
@@ -232,7 +232,7 @@ void shuf__progress_end(void)
     progress.running = false;
 }
 
-/* ---- Events ------------------------------------------------------------------------ */
+/* ---- Events ---- */
 
 static void print_note(const char *text)
 {
@@ -297,7 +297,7 @@ void shuf__progress_observe(shuf *handle, unsigned reconnect_ms)
     shuf_set_observer(handle, observe, NULL);
 }
 
-/* ---- terminals ---- */
+/* ---- Terminals ---- */
 
 enum { COLUMNS = 80 }; /* of a terminal that does not report its width */
 

@@ -31,7 +31,7 @@ void shuf__progress_end(void);
  * line on stderr, even without a terminal, but not with --quiet. */
 void shuf__progress_observe(shuf *handle, unsigned reconnect_ms);
 
-/* ---- terminals ---- */
+/* ---- Terminals ---- */
 
 enum { SHUF__COLUMNS_MOST = 4096 };
 

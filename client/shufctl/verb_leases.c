@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <sysexits.h>
 
-/* ---- Totals ------------------------------------------------------------------- */
+/* ---- Totals ---- */
 
 struct block {
     uint64_t id, bytes;
@@ -65,7 +65,7 @@ static void print_totals(struct totals *t)
            blocks, blocks == 1 ? "" : "s", shuf__units_memory(text, bytes));
 }
 
-/* ---- The list ----------------------------------------------------------------- */
+/* ---- The list ---- */
 
 static const char *state_of(const shuf_lease_entry *e)
 {

@@ -24,7 +24,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-/* ---- sockets that systemd should have made ---- */
+/* ---- Sockets that systemd should have made ---- */
 
 /* A file can be missing: if a daemon fails to start several times, systemd stops its socket and
  * removes the file. */
@@ -81,7 +81,7 @@ static size_t add_wanted_sockets(struct sockaddr_un *addresses, size_t count, si
     return count;
 }
 
-/* ---- the daemons ---- */
+/* ---- The daemons ---- */
 
 static bool has_own_memory(const shuf_daemon *d)
 {
@@ -277,7 +277,7 @@ static int show_one(const struct shuf__daemon_options *options)
     return code;
 }
 
-/* ---- All daemons of the machine ---------------------------------------------------- */
+/* ---- All daemons of the machine ---- */
 
 enum { MOST_DAEMONS = 256 };
 

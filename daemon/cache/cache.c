@@ -12,7 +12,7 @@
 #include <search.h>
 #include <stdlib.h>
 
-/* ---- The search tree ----------------------------------------------------------------- */
+/* ---- The search tree ---- */
 
 static int compare_keys(const void *a, const void *b)
 {
@@ -71,7 +71,7 @@ static void free_entry(struct shuf__cache_entry *entry)
     free(entry);
 }
 
-/* ---- Engines ------------------------------------------------------------------------- */
+/* ---- Engines ---- */
 
 struct shuf__engine *shuf__cache_entry_engine(const struct shuf__cache_entry *entry)
 {
@@ -86,7 +86,7 @@ void shuf__cache_count_computed(struct shuf__cache *cache, struct shuf__engine *
     cache->computed_on_host += shuf__memory_is_host(shuf__engine_backend(engine)->ops->own);
 }
 
-/* ---- Memory -------------------------------------------------------------------------- */
+/* ---- Memory ---- */
 
 struct shuf__memory_request shuf__cache_entry_memory_request(const struct shuf__cache_entry *entry)
 {
@@ -107,7 +107,7 @@ bool shuf__cache_entry_acquire(struct shuf__cache_entry *entry, enum shuf__acqui
     return entry->allocation != NULL;
 }
 
-/* ---- References ---------------------------------------------------------------------- */
+/* ---- References ---- */
 
 struct shuf__cache_entry *shuf__cache_entry_ref(struct shuf__cache_entry *entry)
 {
@@ -161,7 +161,7 @@ void shuf__cache_init(struct shuf__cache *cache, struct shuf__pool *pool,
     pool->on_evict = on_evict;
 }
 
-/* ---- Rank indexes -------------------------------------------------------------------- */
+/* ---- Rank indexes ---- */
 
 static struct shuf__cache_key key_of(uint32_t uid, const struct shuf__request *request,
                                      bool on_host)

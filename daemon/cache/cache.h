@@ -113,7 +113,7 @@ void shuf__cache_entry_end_input(struct shuf__cache_entry *entry);
 /* Removes the entry from the search tree, so no request finds it any more. */
 void shuf__cache_entry_hide(struct shuf__cache_entry *entry);
 
-/* ---- Rank indexes (kernels/rank_index.h) --------------------------------------------- */
+/* ---- Rank indexes (kernels/rank_index.h) ---- */
 
 /* With a rank index, a backend finds late slices and single values of philox24 and lcg without
  * evaluating all values before them. A rank index is an entry of the cache. It is charged to its

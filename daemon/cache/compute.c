@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <sys/queue.h>
 
-/* ---- The job of an entry ------------------------------------------------------------- */
+/* ---- The job of an entry ---- */
 
 /* `transitions` has the order of the states. */
 enum job_state {
@@ -44,7 +44,7 @@ struct shuf__entry_job {
     struct shuf__error error;
 };
 
-/* ---- States -------------------------------------------------------------------------- */
+/* ---- States ---- */
 
 #define TO(state) (1u << JOB_##state)
 
@@ -81,7 +81,7 @@ static struct shuf__entry_job *job_of(struct shuf__engine_job *engine_job)
                                       offsetof(struct shuf__entry_job, engine_job));
 }
 
-/* ---- The computation ----------------------------------------------------------------- */
+/* ---- The computation ---- */
 
 /* Returns the computation without workspace and rank index. It ends early if `job` is cancelled; if
  * `job` is NULL, nothing can cancel it. */
@@ -139,7 +139,7 @@ static shuf_status wait_for(struct shuf__backend *backend, struct shuf__summary 
     return SHUF_OK;
 }
 
-/* ---- On a lane's thread -------------------------------------------------------------- */
+/* ---- On a lane's thread ---- */
 
 static shuf_status allocate_block(struct shuf__backend *backend,
                                   struct shuf__allocation *allocation, struct shuf__error *error)
@@ -219,7 +219,7 @@ static void run_job(struct shuf__engine_job *engine_job, struct shuf__backend *b
     conclude(job, status);
 }
 
-/* ---- On the loop's thread: memory ---------------------------------------------------- */
+/* ---- On the loop's thread: memory ---- */
 
 /* Fails with SHUF_NO_MEMORY if a job for the entry could never get its memory. */
 static shuf_status check_fit(const struct shuf__cache_entry *entry, struct shuf__error *error)
@@ -362,7 +362,7 @@ static void free_job(struct shuf__entry_job *job)
     free(job);
 }
 
-/* ---- The start of a job -------------------------------------------------------------- */
+/* ---- The start of a job ---- */
 
 static enum shuf__loop_result run_on_loop(struct shuf__engine_job *engine_job,
                                           struct shuf__backend *backend);
@@ -428,7 +428,7 @@ shuf_status shuf__compute_ahead(struct shuf__cache_entry *entry, struct shuf__er
     return error->status;
 }
 
-/* ---- The end of a job ---------------------------------------------------------------- */
+/* ---- The end of a job ---- */
 
 static void finish_event_waiters(struct shuf__entry_job *job)
 {
@@ -507,7 +507,7 @@ static void finish_job(struct shuf__engine_job *engine_job)
     shuf__engine_report(engine, &error);
 }
 
-/* ---- Cancelling ---------------------------------------------------------------------- */
+/* ---- Cancelling ---- */
 
 /* If only the job has a reference to the entry, nobody needs the result. */
 static void cancel_if_unused(struct shuf__cache_entry *entry)
@@ -531,7 +531,7 @@ void shuf__compute_unref(struct shuf__cache_entry *entry)
         cancel_if_unused(entry);
 }
 
-/* ---- Quick computations, on the loop's thread ---------------------------------------- */
+/* ---- Quick computations, on the loop's thread ---- */
 
 /* How long the loop waits for a quick computation. It takes a few microseconds if no other program
  * uses the device. */

@@ -11,7 +11,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* ---- The table of leases ------------------------------------------------------------- */
+/* ---- The table of leases ---- */
 
 enum { LEAST = 64 };
 
@@ -87,7 +87,7 @@ void shuf__lease_table_remove(struct shuf__lease_table *table, uint64_t number)
         close_gaps(table);
 }
 
-/* ---- Leases -------------------------------------------------------------------------- */
+/* ---- Leases ---- */
 
 /* The end of a result takes some microseconds, because it asks the kernel about the block. */
 enum { ENDS = 32 }; /* in one step of the loop */

@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-/* ---- The table of leases ------------------------------------------------------------- */
+/* ---- The table of leases ---- */
 
 /* All leases, in an array that is sorted by number. Numbers only grow, so a new lease goes to the
  * end, and a binary search finds a lease. A lease that ends leaves a gap; when half of the array
@@ -49,7 +49,7 @@ struct shuf__lease *shuf__lease_table_find(const struct shuf__lease_table *table
 /* The index of the first slot with a larger number; table->used if there is none. */
 size_t shuf__lease_table_above(const struct shuf__lease_table *table, uint64_t number);
 
-/* ---- Leases -------------------------------------------------------------------------- */
+/* ---- Leases ---- */
 
 enum {
     SHUF__PREFETCHES = 4,    /* prefetched results that one connection may have */

@@ -23,7 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- Where a server listens ---------------------------------------------------------- */
+/* ---- Where a server listens ---- */
 
 static bool parse_port(const char *text, in_port_t *port)
 {
@@ -78,7 +78,7 @@ shuf_status shuf__endpoint_parse(const char *field, const char *text,
                       field, *text ? text : "''");
 }
 
-/* ---- Comments ------------------------------------------------------------------------ */
+/* ---- Comments ---- */
 
 /* A '#' or ';' begins a comment at the beginning of a line, and after a blank. */
 static bool has_comment(const char *value)
@@ -125,7 +125,7 @@ static void cut_comment(char *line)
         }
 }
 
-/* ---- The values of keys -------------------------------------------------------------- */
+/* ---- The values of keys ---- */
 
 enum kind { TEXT, PATH, BACKEND, ENDPOINT, TEXTFILE, NUMBER, AMOUNT, DURATION, MODE, LEVEL, PLACE };
 enum when { RELOAD, RESTART };
@@ -341,7 +341,7 @@ shuf_status shuf__config_set(struct shuf__config *config, const char *key, const
     return set_param(config, param, value, error);
 }
 
-/* ---- Reading a file ------------------------------------------------------------------ */
+/* ---- Reading a file ---- */
 
 /* The state that the callbacks of libinih share. */
 struct reading {
@@ -540,7 +540,7 @@ static const char *value_text(const struct param *param, const struct shuf__conf
     return "";
 }
 
-/* ---- Changes ------------------------------------------------------------------------- */
+/* ---- Changes ---- */
 
 bool shuf__config_diff(const struct shuf__config *from, const struct shuf__config *to, size_t *next,
                        struct shuf__config_change *change)
@@ -584,7 +584,7 @@ void shuf__config_update(struct shuf__config *config, const struct shuf__config 
                    params[i].size);
 }
 
-/* ---- The text of a configuration, config/shufd.conf ---------------------------------- */
+/* ---- The text of a configuration, config/shufd.conf ---- */
 
 static void print_help(const struct shuf__config_help *help, FILE *out)
 {

@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- One line, to standard error or the journal -------------------------------------- */
+/* ---- One line, to standard error or the journal ---- */
 
 #ifdef SHUF_HAVE_SYSTEMD
 
@@ -176,7 +176,7 @@ static bool write_line(const struct shuf__log_line *line, const struct shuf__log
     return write_whole(all, (size_t)used + 1);
 }
 
-/* ---- The limit on lines that clients cause ------------------------------------------- */
+/* ---- The limit on lines that clients cause ---- */
 
 #define SECOND_NS UINT64_C(1000000000)
 #define LONGEST_NS (64 * SECOND_NS)
@@ -238,7 +238,7 @@ bool shuf__log_limits_sum_up(struct shuf__log_limits *limits, uint64_t now_ns,
     return false;
 }
 
-/* ---- The queue ----------------------------------------------------------------------- */
+/* ---- The queue ---- */
 
 enum { LINES = 512, END_SECONDS = 10 };
 
@@ -301,7 +301,7 @@ static void sum_up(struct shuf__log_queue *queue, uint64_t now)
         push(queue, &sum);
 }
 
-/* ---- The thread that writes ---------------------------------------------------------- */
+/* ---- The thread that writes ---- */
 
 static bool tell_dropped(const struct shuf__log_queue *queue, uint64_t dropped)
 {
@@ -361,7 +361,7 @@ static void *write_lines(void *context)
     return NULL;
 }
 
-/* ---- The start and the end of the queue ---------------------------------------------- */
+/* ---- The start and the end of the queue ---- */
 
 static void destroy(struct shuf__log_queue *queue)
 {
@@ -452,7 +452,7 @@ static void queue_stop(struct shuf__log_queue *queue)
     destroy(queue);
 }
 
-/* ---- The log ------------------------------------------------------------------------- */
+/* ---- The log ---- */
 
 void shuf__log_init(struct shuf__log *log, enum shuf__log_level level)
 {

@@ -52,7 +52,7 @@ struct shuf__log_output {
 /* "error", "warning", "info", "debug" */
 const char *shuf__log_level_name(enum shuf__log_level level);
 
-/* ---- The limit on lines that clients cause ------------------------------------------- */
+/* ---- The limit on lines that clients cause ---- */
 
 /* Each kind of line has windows of time. The first lines of a window are logged. The others are
  * held: they are counted, and at the end of the window one line tells their number. If more lines
@@ -83,7 +83,7 @@ bool shuf__log_limits_admit(struct shuf__log_limits *limits, const char *key, ui
 bool shuf__log_limits_sum_up(struct shuf__log_limits *limits, uint64_t now_ns,
                              struct shuf__log_line *sum);
 
-/* ---- The log ------------------------------------------------------------------------- */
+/* ---- The log ---- */
 
 /* Lines that did not reach the log since the start. */
 struct shuf__log_losses {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- The holder of the device -------------------------------------------------------- */
+/* ---- The holder of the device ---- */
 
 #define MS UINT64_C(1000000)
 
@@ -117,7 +117,7 @@ static void forget_in_holder(struct holder *holder, const struct shuf__engine_jo
     holder->running = NULL;
 }
 
-/* ---- The engine ---------------------------------------------------------------------- */
+/* ---- The engine ---- */
 
 enum {
     JOBS_PER_WAKE = 32,   /* ends of jobs, before the loop serves the sockets again, */
@@ -158,7 +158,7 @@ static void dispatch(struct shuf__engine *engine, struct shuf__lane *lane,
     shuf__lane_dispatch(lane, job, backend);
 }
 
-/* ---- Turns --------------------------------------------------------------------------- */
+/* ---- Turns ---- */
 
 static void resume(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
@@ -292,7 +292,7 @@ static void on_turn_end(uv_timer_t *timer)
     schedule(timer->data);
 }
 
-/* ---- The end of jobs ----------------------------------------------------------------- */
+/* ---- The end of jobs ---- */
 
 /* The job may not be the running one: a job that is cancelled in a pause ends while another job
  * runs. A job that ends before it asks never notices its pause. */
@@ -357,7 +357,7 @@ static void call_done(uv_async_t *wake)
         engine->options.idle(engine->options.context);
 }
 
-/* ---- Jobs ---------------------------------------------------------------------------- */
+/* ---- Jobs ---- */
 
 shuf_status shuf__engine_submit(struct shuf__engine *engine, struct shuf__engine_job *job,
                                 struct shuf__error *error)
@@ -475,7 +475,7 @@ struct shuf__backend *shuf__engine_backend(const struct shuf__engine *engine)
     return engine->base->backend;
 }
 
-/* ---- Start and stop ------------------------------------------------------------------ */
+/* ---- Start and stop ---- */
 
 static void on_handle_closed(uv_handle_t *handle)
 {

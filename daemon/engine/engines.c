@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- The engines --------------------------------------------------------------------- */
+/* ---- The engines ---- */
 
 static bool is_of_host(const struct shuf__engine *engine)
 {
@@ -61,7 +61,7 @@ void shuf__engines_begin_again(struct shuf__engine *engine)
         shuf__engine_begin_again(engine);
 }
 
-/* ---- Start and stop ------------------------------------------------------------------ */
+/* ---- Start and stop ---- */
 
 static shuf_status start_beside(struct shuf__engine *engine, uv_loop_t *loop,
                                 const struct shuf__engine_options *options, bool with_host,
@@ -99,7 +99,7 @@ void shuf__engines_stop(struct shuf__engine *engine)
     shuf__engine_stop(engine);
 }
 
-/* ---- The model: nanoseconds, see docs/operation.md ----------------------------------- */
+/* ---- The model: nanoseconds, see docs/operation.md ---- */
 
 /* The time of a computation before its first value. The loop's thread does a quick computation by
  * the host at once. */
@@ -153,7 +153,7 @@ static double host_ns(const struct shuf__placement *placement, const struct shuf
            (1 + waiting_cost * placement->waiting);
 }
 
-/* ---- The load of the processors ------------------------------------------------------ */
+/* ---- The load of the processors ---- */
 
 /* Reads the line "some avg10=12.34 ..." at most once a second. The file is absent from kernels
  * without PSI: then nothing waits. */
@@ -171,7 +171,7 @@ static void read_pressure(struct shuf__placement *placement)
     placement->waiting = known ? percent / 100 : 0;
 }
 
-/* ---- The choice ---------------------------------------------------------------------- */
+/* ---- The choice ---- */
 
 void shuf__placement_init(struct shuf__placement *placement, struct shuf__engine *engine,
                           bool always_host, unsigned threads, const char *root)

@@ -38,7 +38,7 @@ uint64_t shuf__engines_queued(const struct shuf__engine *engine);
 bool shuf__engines_progressed(struct shuf__engine *engine, uint64_t open_ns);
 void shuf__engines_begin_again(struct shuf__engine *engine);
 
-/* ---- The placement of a request ------------------------------------------------------ */
+/* ---- The placement of a request ---- */
 
 /* Who computes a result in host memory, a copy or a summary, the GPU or the host? The values are
  * the same bits, so only the time counts. docs/operation.md has the table of the model. */

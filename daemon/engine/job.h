@@ -79,7 +79,7 @@ static inline uint64_t shuf__engine_job_active_ns(const struct shuf__engine_job 
  * cancelled. */
 bool shuf__engine_job_is_cancelled(void *job);
 
-/* ---- queues ---- */
+/* ---- Queues ---- */
 
 struct shuf__job_queue {
     struct shuf__engine_job *first, **end;

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* ---- a lane's thread ---- */
+/* ---- A lane's thread ---- */
 
 static struct shuf__engine_job *next_job(struct shuf__lane *lane)
 {
@@ -92,7 +92,7 @@ bool shuf__engine_job_is_cancelled(void *job)
     return atomic_load_explicit(&j->cancelled, memory_order_relaxed);
 }
 
-/* ---- the loop's thread ---- */
+/* ---- The loop's thread ---- */
 
 shuf_status shuf__lanes_init(struct shuf__lanes *lanes, struct shuf__error *error)
 {
@@ -186,7 +186,7 @@ bool shuf__lanes_has_paused(struct shuf__lanes *lanes, const struct shuf__engine
     return paused;
 }
 
-/* ---- the set, on the loop's thread ---- */
+/* ---- The set, on the loop's thread ---- */
 
 static enum shuf__lane_state state_of(struct shuf__lane *lane)
 {

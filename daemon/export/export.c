@@ -19,7 +19,7 @@
 
 enum { TEMPORARY_PATH = SHUF__CONFIG_PATH + 8 };
 
-/* ---- The file, on a thread of libuv -------------------------------------------------- */
+/* ---- The file, on a thread of libuv ---- */
 
 /* Names the first directory that the daemon may not search, or else the last one, in which it may
  * not make the file. */
@@ -88,7 +88,7 @@ static void run_write(uv_work_t *work)
     shuf__remedy_of_file(file->error, file->path, file->remedy);
 }
 
-/* ---- The file, on the loop's thread -------------------------------------------------- */
+/* ---- The file, on the loop's thread ---- */
 
 /* A disk may hang for as long as it likes: the loop goes on. */
 static void note_hang(struct shuf__textfile *file)
@@ -193,7 +193,7 @@ static void stop_file(struct shuf__textfile *file)
         unlink(file->path);
 }
 
-/* ---- Both exports -------------------------------------------------------------------- */
+/* ---- Both exports ---- */
 
 void shuf__exports_start(struct shuf__exports *exports, struct shuf__service *service)
 {

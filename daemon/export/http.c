@@ -46,7 +46,7 @@ static uint64_t now_ms(void)
     return uv_hrtime() / 1000000;
 }
 
-/* ---- Connections --------------------------------------------------------------------- */
+/* ---- Connections ---- */
 
 /* Oldest first. One lasts at most LIFE_MS. If many are open, a new one replaces the oldest one
  * without a request. To end a connection, these functions shut its socket down; libmicrohttpd
@@ -151,7 +151,7 @@ static bool have_connections(struct connections *all)
     return exist;
 }
 
-/* ---- Requests ------------------------------------------------------------------------ */
+/* ---- Requests ---- */
 
 /* A suspended request, until its reply is sent. */
 struct request {
@@ -179,7 +179,7 @@ struct shuf__http {
     bool stopping;
 };
 
-/* ---- The thread of libmicrohttpd ----------------------------------------------------- */
+/* ---- The thread of libmicrohttpd ---- */
 
 static enum MHD_Result reply_text(struct MHD_Connection *connection, unsigned code,
                                   const char *type, char *text, size_t size,
@@ -297,7 +297,7 @@ static void on_connection(void *context, struct MHD_Connection *of, void **state
     }
 }
 
-/* ---- The loop's thread --------------------------------------------------------------- */
+/* ---- The loop's thread ---- */
 
 static void on_sweep(uv_timer_t *timer)
 {
@@ -363,7 +363,7 @@ static void on_wake(uv_async_t *wake)
         uv_timer_start(&http->text_timer, on_text, PAUSE_MS - passed, 0);
 }
 
-/* ---- Life ---------------------------------------------------------------------------- */
+/* ---- Life ---- */
 
 static void free_http(struct shuf__http *http)
 {

@@ -43,7 +43,7 @@ static shuf_status look_up(const struct shuf__cache *cache, struct shuf__backend
     return status;
 }
 
-/* ---- on a lane's thread ---- */
+/* ---- On a lane's thread ---- */
 
 static struct look_up_job *look_up_job_of(struct shuf__engine_job *engine_job)
 {
@@ -70,7 +70,7 @@ static void run_look_up(struct shuf__engine_job *engine_job, struct shuf__backen
     error->status = look_up(l->cache, backend, &computation, l->place, l->count, error);
 }
 
-/* ---- on the loop's thread ---- */
+/* ---- On the loop's thread ---- */
 
 static enum shuf__begin begin_look_up(struct shuf__engine_job *engine_job)
 {
@@ -151,7 +151,7 @@ static shuf_status submit_look_up(struct shuf__session *session,
     return status;
 }
 
-/* ---- the request ---- */
+/* ---- The request ---- */
 
 /* Whether the loop's thread looks the values up itself. */
 static bool is_for_loop(const struct shuf__look_up *request, size_t count)

@@ -21,7 +21,7 @@ struct view {
     struct shuf__accounts_listed listed;
 };
 
-/* ---- The daemon ---------------------------------------------------------------------- */
+/* ---- The daemon ---- */
 
 static void write_build(struct shuf__exposition *x, const struct shuf__service *s)
 {
@@ -53,7 +53,7 @@ static void write_resident(struct shuf__exposition *x)
         shuf__exposition_number(x, NULL, bytes);
 }
 
-/* ---- Requests ------------------------------------------------------------------------ */
+/* ---- Requests ---- */
 
 /* Whether the metrics have rows of this kind: a kind of the protocol, or 0 for a frame that is not
  * a request. */
@@ -129,7 +129,7 @@ static void write_computations(struct shuf__exposition *x, const struct shuf__se
     shuf__exposition_number(x, "place=\"device\"", cache->computed - cache->computed_on_host);
 }
 
-/* ---- Memory -------------------------------------------------------------------------- */
+/* ---- Memory ---- */
 
 enum budget_field { USED, LIMIT, CONFIGURED, IDLE, IDLE_LIMIT, AVAILABLE, TOTAL };
 
@@ -159,7 +159,7 @@ static void write_budgets(struct shuf__exposition *x, const struct shuf__service
         shuf__exposition_number(x, "side=\"device\"", budget_value(s, SHUF__SIDE_DEVICE, field));
 }
 
-/* ---- Users --------------------------------------------------------------------------- */
+/* ---- Users ---- */
 
 static bool may_see(const struct view *v, uint32_t uid)
 {
@@ -210,7 +210,7 @@ static void write_accounts(struct shuf__exposition *x, const struct view *v,
     }
 }
 
-/* ---- The table ----------------------------------------------------------------------- */
+/* ---- The table ---- */
 
 #define SHUF__METRIC(name, type, unit, labels, help, statement)                              \
     static void write_##name(struct shuf__exposition *x, struct shuf__service *s,            \

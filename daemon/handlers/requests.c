@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- Hello --------------------------------------------------------------------------- */
+/* ---- Hello ---- */
 
 /* Checks the version of the protocol. The refusal of a wrong version names both versions. */
 static void handle_hello(struct shuf__session *session, const Shuf__Request *request)
@@ -47,7 +47,7 @@ static void handle_hello(struct shuf__session *session, const Shuf__Request *req
     shuf__session_reply(session, &reply, NULL, NULL);
 }
 
-/* ---- Status -------------------------------------------------------------------------- */
+/* ---- Status ---- */
 
 /* Describes the daemon, its load, and its users. It does not use the device, so it answers at once
  * even if the device is busy. Users see their own row and the totals. Root and the daemon's user
@@ -180,7 +180,7 @@ static void handle_status(struct shuf__session *session, const Shuf__Request *re
     shuf__session_reply(session, &reply, NULL, NULL);
 }
 
-/* ---- Release: gives leases back ------------------------------------------------------ */
+/* ---- Release: gives leases back ---- */
 
 static void handle_release(struct shuf__session *session, const Shuf__Request *request)
 {
@@ -196,7 +196,7 @@ static void handle_release(struct shuf__session *session, const Shuf__Request *r
     shuf__session_reply(session, &reply, NULL, NULL);
 }
 
-/* ---- Leases -------------------------------------------------------------------------- */
+/* ---- Leases ---- */
 
 /* Lists leases, one page for each request. Users see their own leases. Root and the daemon's user
  * see all leases. */
@@ -264,7 +264,7 @@ static void handle_leases(struct shuf__session *session, const Shuf__Request *re
     shuf__session_reply(session, &reply, NULL, NULL);
 }
 
-/* ---- Write --------------------------------------------------------------------------- */
+/* ---- Write ---- */
 
 /* Fills a part of a buffer, by a job. The loop never touches the memory of a buffer: a client that
  * punches holes in it makes each access wait in the kernel. */
@@ -361,7 +361,7 @@ static void handle_write(struct shuf__session *session, const Shuf__Request *mes
         submit_write(session, buffer, write);
 }
 
-/* ---- Drop ---------------------------------------------------------------------------- */
+/* ---- Drop ---- */
 
 /* Frees the idle blocks of a user, and the prefetched results of the connection. Users may free
  * only their own blocks. Root and the daemon's user may free the blocks of all users. */
@@ -413,7 +413,7 @@ static void handle_drop(struct shuf__session *session, const Shuf__Request *requ
     reply_drop(session, &dropped);
 }
 
-/* ---- Metrics ------------------------------------------------------------------------- */
+/* ---- Metrics ---- */
 
 /* Sends the metrics of the daemon as text, which is the payload of the reply. */
 static void handle_metrics(struct shuf__session *session, const Shuf__Request *request)
@@ -436,7 +436,7 @@ static void handle_metrics(struct shuf__session *session, const Shuf__Request *r
     shuf__session_reply_text(session, &reply, text, size);
 }
 
-/* ---- The handler of a request -------------------------------------------------------- */
+/* ---- The handler of a request ---- */
 
 #define WORD(NAME, name) " " #name
 

@@ -328,7 +328,7 @@ static shuf_status compute_and_reply(struct shuf__result_request *r, struct shuf
     return SHUF_OK;
 }
 
-/* ---- The whole way ------------------------------------------------------------------- */
+/* ---- The whole way ---- */
 
 /* Counts the values. A prefetch sends no values, and a buffer has none. */
 static void note_values(const struct shuf__result_request *r)

@@ -32,7 +32,7 @@ static inline bool shuf__result_request_leases(const struct shuf__result_request
     return r->transport > SHUF__TRANSPORT__TRANSPORT_INLINE || shuf__cache_key_is_buffer(&r->key);
 }
 
-/* ---- Replies (result_reply.c) -------------------------------------------------------- */
+/* ---- Replies (result_reply.c) ---- */
 
 /* Each one consumes the request's reference to its entry. */
 
@@ -54,7 +54,7 @@ void shuf__result_reply_empty(struct shuf__result_request *r);
  * reference. */
 shuf_status shuf__result_reply_prefetch(struct shuf__result_request *r, struct shuf__error *error);
 
-/* ---- A summary without an entry (summary_job.c) -------------------------------------- */
+/* ---- A summary without an entry (summary_job.c) ---- */
 
 /* A request that asks only for the summary of a large result. The job computes the values part by
  * part, and adds each part to the summary. So it needs memory for only one part. */

@@ -15,7 +15,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* ---- Log ----------------------------------------------------------------------------- */
+/* ---- Log ---- */
 
 void shuf__result_log(const struct shuf__result_request *r)
 {
@@ -31,7 +31,7 @@ void shuf__result_log(const struct shuf__result_request *r)
                      r->prefetch ? ", prefetch" : "");
 }
 
-/* ---- The reply ----------------------------------------------------------------------- */
+/* ---- The reply ---- */
 
 struct reply {
     Shuf__Reply reply;
@@ -97,7 +97,7 @@ static void describe_summary(const struct shuf__result_request *r, struct shuf__
     reply->body.last = summary->last;
 }
 
-/* ---- Leases -------------------------------------------------------------------------- */
+/* ---- Leases ---- */
 
 /* Whether the client has read all replies. A sent descriptor counts against the limit of the
  * daemon's user until the client reads it. So each client may have only one descriptor that it has
@@ -157,7 +157,7 @@ static shuf_status lease(struct shuf__result_request *r, const uint8_t *event,
     return SHUF_OK;
 }
 
-/* ---- Sending ------------------------------------------------------------------------- */
+/* ---- Sending ---- */
 
 static void send_values(struct shuf__result_request *r, Shuf__Reply *reply)
 {

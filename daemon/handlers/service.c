@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- The name of a daemon ------------------------------------------------------------ */
+/* ---- The name of a daemon ---- */
 
 void shuf__service_name_of(const char *socket, char name[SHUF__SERVICE_NAME])
 {
@@ -60,7 +60,7 @@ bool shuf__service_name_expand(const char *text, const char *name, char *out, si
     return true;
 }
 
-/* ---- The service --------------------------------------------------------------------- */
+/* ---- The service ---- */
 
 enum { LOG_PAUSE_MS = 10000 }; /* between two lines about a shortage of memory */
 

@@ -89,7 +89,7 @@ bool shuf__summary_job_applies(const struct shuf__result_request *r)
                                        can_begin_anywhere(request, backend));
 }
 
-/* ---- parts, on a lane's thread ---- */
+/* ---- Parts, on a lane's thread ---- */
 
 /* Adds the values of this part that are among the last values of the result. The last values may be
  * in two parts. */
@@ -201,7 +201,7 @@ static shuf_status summarize_part(struct summary_job *s, struct shuf__backend *b
     return SHUF_OK;
 }
 
-/* ---- passes that store nothing, likewise ---- */
+/* ---- Passes that store nothing, likewise ---- */
 
 /* Computes SHUF__SAMPLES values from number `first` on. They may be in two parts. */
 static shuf_status read_samples(struct summary_job *s, struct shuf__backend *backend,
@@ -269,7 +269,7 @@ static void run_passes(struct summary_job *s, struct shuf__backend *backend)
     shuf__keyring_conceal(&request);
 }
 
-/* ---- the job ---- */
+/* ---- The job ---- */
 
 static void run_summary(struct shuf__engine_job *engine_job, struct shuf__backend *backend)
 {
@@ -289,7 +289,7 @@ static void run_summary(struct shuf__engine_job *engine_job, struct shuf__backen
             return;
 }
 
-/* ---- the job, on the loop's thread ---- */
+/* ---- The job, on the loop's thread ---- */
 
 static shuf_status acquire(struct summary_job *s)
 {

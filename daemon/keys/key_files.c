@@ -25,7 +25,7 @@ struct reading {
     struct shuf__error *error;
 };
 
-/* ---- One file ------------------------------------------------------------------------ */
+/* ---- One file ---- */
 
 static shuf_status fail_file(const struct reading *r, const char *name, const char *what)
 {
@@ -79,7 +79,7 @@ static size_t without_space(const char *contents, size_t length)
     return length;
 }
 
-/* ---- Bits ---------------------------------------------------------------------------- */
+/* ---- Bits ---- */
 
 static uint64_t digit(char c)
 {
@@ -132,7 +132,7 @@ static shuf_status read_bits(const struct reading *r, const char *name, shuf_key
     return status;
 }
 
-/* ---- Groups -------------------------------------------------------------------------- */
+/* ---- Groups ---- */
 
 /* Shows the text only if its file is shorter than a key. A longer file may be a key with a wrong
  * name, and a key must not reach the log. */
@@ -177,7 +177,7 @@ static shuf_status read_group(const struct reading *r, struct shuf__key_facts *k
     return find_group(r, file, contents, length, &key->group);
 }
 
-/* ---- The directory ------------------------------------------------------------------- */
+/* ---- The directory ---- */
 
 static shuf_status read_key(const struct reading *r, const char *name)
 {

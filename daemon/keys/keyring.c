@@ -18,7 +18,7 @@
 
 static const size_t bits_size = SHUF__KEYS_MAX * sizeof(shuf_key);
 
-/* ---- Locked memory ------------------------------------------------------------------- */
+/* ---- Locked memory ---- */
 
 /* Locks the memory, and makes the process not dumpable. Such a process writes no core dump, and
  * only root may trace it. This also protects derived keys on the stacks of computing threads. */
@@ -51,7 +51,7 @@ static shuf_key *allocate_bits(struct shuf__error *error)
     return NULL;
 }
 
-/* ---- All keys ------------------------------------------------------------------------ */
+/* ---- All keys ---- */
 
 /* Zeroes 64 KiB of the stack below the caller, where computations had their variables. */
 static void __attribute__((noinline)) zero_stack(void)
@@ -114,7 +114,7 @@ void shuf__keyring_close(struct shuf__keyring *keyring)
     replace(keyring, &none);
 }
 
-/* ---- One key ------------------------------------------------------------------------- */
+/* ---- One key ---- */
 
 /* Finds out whether the client may use the key. False, with errno, if its groups cannot be read.
  * Reads them also if the key has no group, or if there is no such key (NULL). Else the time of a
@@ -182,7 +182,7 @@ void shuf__keyring_conceal(struct shuf__request *request)
     zero_stack();
 }
 
-/* ---- Changes ------------------------------------------------------------------------- */
+/* ---- Changes ---- */
 
 enum { NAMES = 110 };
 

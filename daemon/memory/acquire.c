@@ -13,7 +13,7 @@
 enum { KEEP_MOST = 64 };
 static const uint64_t keep_bytes = UINT64_C(128) << 20;
 
-/* ---- Warm blocks --------------------------------------------------------------------- */
+/* ---- Warm blocks ---- */
 
 /* Gives the warm block to a request. A buffer cannot have it, because no client could write to it.
  */
@@ -45,7 +45,7 @@ static uint64_t size_for(const struct shuf__pool *pool, const struct shuf__memor
     return shuf__allocations_size(all, request->kind, request->bytes);
 }
 
-/* ---- Reuse --------------------------------------------------------------------------- */
+/* ---- Reuse ---- */
 
 static bool is_full(const struct shuf__size_class *class)
 {
@@ -94,7 +94,7 @@ static struct shuf__allocation *reuse(struct shuf__pool *pool,
     return allocation;
 }
 
-/* ---- Eviction ------------------------------------------------------------------------ */
+/* ---- Eviction ---- */
 
 /* A walk through the idle allocations, which asks the kernel about each block. A user may send
  * thousands of requests that are refused. So if the walks have taken much time, the last answer
@@ -342,7 +342,7 @@ bool shuf__pool_make_room(struct shuf__pool *pool, struct shuf__allocation *allo
     return evict(pool, &need, true) || warm;
 }
 
-/* ---- Acquire ------------------------------------------------------------------------- */
+/* ---- Acquire ---- */
 
 /* Makes room for the request, and sets *size to the size of a new allocation, rounded up if
  * possible. If an idle allocation of that size can be used instead, sets *reused. False: there is
@@ -438,7 +438,7 @@ struct shuf__allocation *shuf__pool_acquire(struct shuf__pool *pool,
     return acquire_new(pool, request, true, error);
 }
 
-/* ---- Workspaces ---------------------------------------------------------------------- */
+/* ---- Workspaces ---- */
 
 static shuf_status refuse_workspace(const struct shuf__error *why, struct shuf__error *error)
 {

@@ -58,7 +58,7 @@ bool shuf__pool_make_room(struct shuf__pool *pool, struct shuf__allocation *allo
 /* Call after the limits have changed. Drops the idle allocations that exceed them. */
 void shuf__pool_hold_to_limits(struct shuf__pool *pool);
 
-/* ---- Workspaces ---------------------------------------------------------------------- */
+/* ---- Workspaces ---- */
 
 /* Scratch memory that a job needs besides its result and its input. A workspace is an allocation
  * of the job's user, within the budget. After the job it is idle, and the user's next job can use

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* ---- Ids ----------------------------------------------------------------------------- */
+/* ---- Ids ---- */
 
 #define IDS (UINT64_C(1) << 53) /* many readers of JSON store integers exactly only below this */
 
@@ -40,7 +40,7 @@ uint64_t shuf__ids_number(const struct shuf__ids *ids, uint64_t id)
     return id == 0 || id >= IDS ? id : shuf_philox24_inverse(&ids->permutation, id);
 }
 
-/* ---- Sizes --------------------------------------------------------------------------- */
+/* ---- Sizes ---- */
 
 static uint64_t round_up(uint64_t bytes, uint64_t step)
 {
@@ -73,7 +73,7 @@ uint64_t shuf__allocations_size(const struct shuf__allocations *allocations, enu
                : shuf__allocations_least_size(kind, bytes);
 }
 
-/* ---- Budgets ------------------------------------------------------------------------- */
+/* ---- Budgets ---- */
 
 enum { RESERVE = 16 }; /* 1/16 of the memory is left to other programs */
 
@@ -168,7 +168,7 @@ void shuf__allocations_refresh(struct shuf__allocations *allocations, enum shuf_
         shuf__allocations_measure(allocations, kind, &ignored);
 }
 
-/* ---- One allocation ------------------------------------------------------------------ */
+/* ---- One allocation ---- */
 
 static void charge(struct shuf__allocation *allocation)
 {
@@ -456,7 +456,7 @@ void shuf__allocation_free_if_unmapped(struct shuf__allocation *allocation)
         submit_free(allocation);
 }
 
-/* ---- All of them --------------------------------------------------------------------- */
+/* ---- All of them ---- */
 
 enum {
     SWEEP_COUNT = 256, /* most allocations that a sweep checks */

@@ -20,7 +20,7 @@
 #include <sys/queue.h>
 #include <uv.h>
 
-/* ---- Ids ----------------------------------------------------------------------------- */
+/* ---- Ids ---- */
 
 /* Ids of leases and blocks. A permutation with a random key maps the numbers 1, 2, ... to the ids.
  * So an id is never used again, and does not tell a user how many ids other users got. The daemon
@@ -42,7 +42,7 @@ uint64_t shuf__ids_of(const struct shuf__ids *ids, uint64_t number);
 /* The number of an id. 0 gives 0; a value that is not an id gives any number. */
 uint64_t shuf__ids_number(const struct shuf__ids *ids, uint64_t id);
 
-/* ---- Allocations --------------------------------------------------------------------- */
+/* ---- Allocations ---- */
 
 struct shuf__process_mapping; /* client_process.h: a process that may have the block mapped */
 struct shuf__size_class;      /* pool.h */

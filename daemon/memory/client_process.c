@@ -115,7 +115,7 @@ void shuf__process_unref(struct shuf__process *process)
     free(process);
 }
 
-/* ---- The end of a process ------------------------------------------------------------ */
+/* ---- The end of a process ---- */
 
 static void end(struct shuf__process *process)
 {
@@ -215,7 +215,7 @@ void shuf__process_stop_observing(struct shuf__process_observer *observer)
     observer->observes = false;
 }
 
-/* ---- Watches ------------------------------------------------------------------------- */
+/* ---- Watches ---- */
 
 enum {
     AT_ONCE = 32, /* mappings whose blocks are freed in one step of the loop */
@@ -256,7 +256,7 @@ static void close_watch(struct shuf__process_watch *watch)
     unref_watch(watch);
 }
 
-/* ---- Mappings ------------------------------------------------------------------------ */
+/* ---- Mappings ---- */
 
 static int compare(const void *a, const void *b)
 {
@@ -336,7 +336,7 @@ static void forget_mappings(struct shuf__allocation *allocation)
         remove_mapping(mapping);
 }
 
-/* ---- The end of a watched process ---------------------------------------------------- */
+/* ---- The end of a watched process ---- */
 
 static void on_process_end(struct shuf__process_observer *observer)
 {
@@ -419,7 +419,7 @@ void shuf__client_unmapped_all(struct shuf__client *client)
         end_mappings(client->watch);
 }
 
-/* ---- Mapped without a reference ------------------------------------------------------ */
+/* ---- Mapped without a reference ---- */
 
 /* Many pending allocations count as mapped until the sweep has asked the kernel again, because to
  * ask about thousands of them takes long. */
@@ -482,7 +482,7 @@ void shuf__mapped_bytes_read(struct shuf__allocations *allocations)
     shuf__reading_end(&allocations->mapped_reading);
 }
 
-/* ---- The end of a connection --------------------------------------------------------- */
+/* ---- The end of a connection ---- */
 
 /* A process has at most one detached watch, even if several of its connections have ended. */
 static struct shuf__process_watch *find_detached(const struct shuf__process_watch *other)

@@ -19,7 +19,7 @@
 #include <sys/types.h>
 #include <uv.h>
 
-/* ---- Processes ----------------------------------------------------------------------- */
+/* ---- Processes ---- */
 
 /* Client processes, by their PID. All connections of a process share one descriptor, a pidfd,
  * which reports the end of the process. It is opened for the first connection that gets a block.
@@ -82,7 +82,7 @@ bool shuf__process_observe(struct shuf__process *process, int socket,
                            struct shuf__process_observer *observer);
 void shuf__process_stop_observing(struct shuf__process_observer *observer);
 
-/* ---- Their blocks -------------------------------------------------------------------- */
+/* ---- Their blocks ---- */
 
 struct shuf__process_watch;
 

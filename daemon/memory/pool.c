@@ -14,7 +14,7 @@ enum {
         32, /* dropped blocks that are freed in one step of the loop; a sweep frees the others */
 };
 
-/* ---- idle allocations ---- */
+/* ---- Idle allocations ---- */
 
 static struct shuf__idle_allocations *lru_of(struct shuf__pool *pool,
                                              const struct shuf__allocation *allocation)
@@ -234,7 +234,7 @@ void shuf__pool_set_keep(struct shuf__pool *pool, uint64_t keep_ms)
         on_trim(&pool->trim); /* starts the timer for the new time */
 }
 
-/* ---- warm blocks ---- */
+/* ---- Warm blocks ---- */
 
 void shuf__pool_add_warm(struct shuf__pool *pool, struct shuf__allocation *allocation)
 {
@@ -261,7 +261,7 @@ bool shuf__pool_drop_warm(struct shuf__pool *pool, enum shuf__side side)
     return true;
 }
 
-/* ---- giving back ---- */
+/* ---- Giving back ---- */
 
 /* A worker thread frees host memory, because freeing gigabytes takes long, and urgent jobs would
  * wait. */
@@ -334,7 +334,7 @@ void shuf__pool_shrink(struct shuf__pool *pool, enum shuf__side side, uint64_t b
     pool->allocations->shortages += freed < bytes;
 }
 
-/* ---- all of them ---- */
+/* ---- All of them ---- */
 
 void shuf__pool_init(struct shuf__pool *pool, uv_loop_t *loop)
 {

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- Room ---------------------------------------------------------------------------- */
+/* ---- Room ---- */
 
 static uint64_t minus(uint64_t a, uint64_t b)
 {
@@ -96,7 +96,7 @@ bool shuf__room_may_have(const struct shuf__allocations *allocations, const stru
            is_within_share(allocations, need, &nothing_freed, need->size);
 }
 
-/* ---- The words of a refusal ---------------------------------------------------------- */
+/* ---- The words of a refusal ---- */
 
 enum { ADVICE = 192 };
 
@@ -202,7 +202,7 @@ static shuf_status too_large_for_machine(const struct shuf__budget *budget, uint
                       shuf__units_memory(total, budget->total), texts.b);
 }
 
-/* ---- The limits of a user ------------------------------------------------------------ */
+/* ---- The limits of a user ---- */
 
 static void advise_user_memory(const struct shuf__allocations *allocations, uint32_t uid,
                                char text[ADVICE])
@@ -259,7 +259,7 @@ shuf_status shuf__refusal_check_fit(const struct shuf__allocations *allocations,
     return check_size(allocations, need, size + taken, with, error);
 }
 
-/* ---- The reasons for SHUF_BUSY ------------------------------------------------------- */
+/* ---- The reasons for SHUF_BUSY ---- */
 
 /* The user's bytes in use: without idle ones, and without those that are unused but still mapped.
  */

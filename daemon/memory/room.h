@@ -36,7 +36,7 @@ bool shuf__room_is_certain(const struct shuf__allocations *allocations,
 bool shuf__room_may_have(const struct shuf__allocations *allocations,
                          const struct shuf__need *need);
 
-/* ---- The reason why there is none ---------------------------------------------------- */
+/* ---- The reason why there is none ---- */
 
 /* Fails with SHUF_NO_MEMORY if the needed block together with `beside` bytes exceeds the limit.
  * Then it does not fit even if nothing else is in use. */

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- Pressure stall information ------------------------------------------------------ */
+/* ---- Pressure stall information ---- */
 
 /* Memory is short if processes wait for a twentieth of the time. A process without privileges may
  * only set windows of 2 s. */
@@ -95,7 +95,7 @@ void shuf__psi_close(struct shuf__psi *psi)
         uv_close((uv_handle_t *)&psi->poll, close_trigger);
 }
 
-/* ---- Shortage ------------------------------------------------------------------------ */
+/* ---- Shortage ---- */
 
 enum {
     SHORT_PART = 8,
@@ -162,7 +162,7 @@ bool shuf__shortage_allows(const struct shuf__shortage *shortage, enum shuf__sid
     return available >= bytes && available - bytes >= needed_bytes(total, true);
 }
 
-/* ---- When to poll -------------------------------------------------------------------- */
+/* ---- When to poll ---- */
 
 static bool is_stalled(struct shuf__shortage *shortage)
 {
@@ -197,7 +197,7 @@ static void on_idle(void *context, enum shuf__side side)
         uv_timer_start(timer, on_timer, POLL_MIN_MS, 0);
 }
 
-/* ---- All of it ----------------------------------------------------------------------- */
+/* ---- All of it ---- */
 
 /* Opens the files of the machine and of the control group. Only groups of version 2 have such a
  * file. */
@@ -236,7 +236,7 @@ void shuf__shortage_close(struct shuf__shortage *shortage)
         shuf__psi_close(&shortage->psi[i]);
 }
 
-/* ---- This process -------------------------------------------------------------------- */
+/* ---- This process ---- */
 
 /* uv_resident_set_memory() would close its file each time (kept_file.h). */
 bool shuf__resident_bytes(uint64_t *bytes)

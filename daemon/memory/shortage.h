@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <uv.h>
 
-/* ---- Pressure stall information ------------------------------------------------------ */
+/* ---- Pressure stall information ---- */
 
 /* The kernel's pressure stall information (PSI) of memory: the time that processes waited because
  * memory was short. A trigger of the kernel wakes the loop. If the kernel permits no trigger,
@@ -40,7 +40,7 @@ bool shuf__psi_is_stalled(struct shuf__psi *psi);
 
 void shuf__psi_close(struct shuf__psi *psi);
 
-/* ---- Shortage ------------------------------------------------------------------------ */
+/* ---- Shortage ---- */
 
 enum { SHUF__PSI_FILES = 2 }; /* the file of the machine, and of the control group */
 

@@ -25,7 +25,7 @@ static struct shuf__budget *budget_of(const struct shuf__warm_block *b)
     return &b->warm->pool->allocations->budgets[b->side];
 }
 
-/* ---- the end of making a block ---- */
+/* ---- The end of making a block ---- */
 
 static void give_up(struct shuf__warm_block *b)
 {
@@ -50,7 +50,7 @@ static void finish(struct shuf__warm_block *b)
     b->warm->ready(b->warm, allocation);
 }
 
-/* ---- host memory ---- */
+/* ---- Host memory ---- */
 
 static uint64_t step_of(const struct shuf__warm_block *b)
 {
@@ -129,7 +129,7 @@ static bool abandon(void *context, enum shuf__side side)
     return true;
 }
 
-/* ---- device memory ---- */
+/* ---- Device memory ---- */
 
 static struct shuf__warm_block *block_of(struct shuf__engine_job *job)
 {
@@ -165,7 +165,7 @@ static void make_device(struct shuf__warm_block *b)
         give_up(b);
 }
 
-/* ---- when ---- */
+/* ---- When ---- */
 
 static enum shuf__memory kind_of(const struct shuf__warm_block *b)
 {

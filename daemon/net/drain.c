@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-/* ---- Readers that hold memory -------------------------------------------------------- */
+/* ---- Readers that hold memory ---- */
 
 enum { GRACE_MS = 1000 };
 
@@ -61,7 +61,7 @@ bool shuf__slow_readers_cut_off(void *context, enum shuf__side side)
     return true;
 }
 
-/* ---- The end of all sessions --------------------------------------------------------- */
+/* ---- The end of all sessions ---- */
 
 enum { TICKS = 4 }; /* in the time of a read */
 

@@ -20,7 +20,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* ---- A socket of the service manager ------------------------------------------------- */
+/* ---- A socket of the service manager ---- */
 
 #ifdef SHUF_HAVE_SYSTEMD
 
@@ -103,7 +103,7 @@ shuf_status shuf__activation_take(int *fd, struct shuf__error *error)
 
 #endif
 
-/* ---- The listener -------------------------------------------------------------------- */
+/* ---- The listener ---- */
 
 struct ucred shuf__peer_of(int fd)
 {

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* ---- The payload --------------------------------------------------------------------- */
+/* ---- The payload ---- */
 
 enum payload_state {
     PAYLOAD_READY,  /* there are bytes to send */
@@ -173,7 +173,7 @@ bool shuf__payload_end(struct shuf__payload *payload)
     return true;
 }
 
-/* ---- The reply ----------------------------------------------------------------------- */
+/* ---- The reply ---- */
 
 void shuf__outbox_put(struct shuf__outbox *outbox, const Shuf__Reply *reply)
 {

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- The payload --------------------------------------------------------------------- */
+/* ---- The payload ---- */
 
 enum {
     SHUF__PAYLOAD_CHUNK = 256 * 1024,
@@ -55,7 +55,7 @@ void shuf__payload_abandon(struct shuf__payload *payload, const char *why);
  * The caller must call it again after `ready`. */
 bool shuf__payload_end(struct shuf__payload *payload);
 
-/* ---- The reply ----------------------------------------------------------------------- */
+/* ---- The reply ---- */
 
 enum { SHUF__REPLY_MAX = SHUF__FRAME_HEADER + SHUF__FRAME_MAX };
 

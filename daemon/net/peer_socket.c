@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- Sockets that a process of its own closes ---------------------------------------- */
+/* ---- Sockets that a process of its own closes ---- */
 
 #ifndef SYS_close_range
 #define SYS_close_range 436 /* Linux 5.9 */
@@ -68,7 +68,7 @@ static struct {
 
 static atomic_size_t waiting_count, children; /* written with the mutex */
 
-/* ---- In the child -------------------------------------------------------------------- */
+/* ---- In the child ---- */
 
 /* A system call that does not use errno, for code that has no memory of a thread. syscall(2) has
  * the registers. Returns the result of the kernel: -1 to -4095 is an error number with its sign
@@ -134,7 +134,7 @@ IN_CHILD static int close_alone(void *context)
     return 0;
 }
 
-/* ---- Children ------------------------------------------------------------------------ */
+/* ---- Children ---- */
 
 /* Waits until the last child has left the memory. The kernel wakes up shared waiters. */
 static void await_child(struct order *order)
@@ -283,7 +283,7 @@ void shuf__closing_finish(void)
     pthread_mutex_unlock(&all.mutex);
 }
 
-/* ---- Sockets of clients -------------------------------------------------------------- */
+/* ---- Sockets of clients ---- */
 
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83 /* Linux 6.16 */

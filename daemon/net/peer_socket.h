@@ -44,7 +44,7 @@ void shuf__peer_socket_close(int fd);
 /* Closes a listening socket, and the connections in its backlog if it was the last copy. */
 void shuf__peer_socket_close_listening(int fd);
 
-/* ---- Sockets that wait to be closed -------------------------------------------------- */
+/* ---- Sockets that wait to be closed ---- */
 
 enum { SHUF__CLOSING_LEAST = 16, SHUF__CLOSING_MOST = 1024 };
 

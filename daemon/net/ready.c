@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* ---- The sockets of a user ----------------------------------------------------------- */
+/* ---- The sockets of a user ---- */
 
 /* To stop watching and to start again costs as much as several reports. */
 enum { MOST_REPEATS = 4 };
@@ -77,7 +77,7 @@ static void close_set(struct shuf__event_set *set)
     uv_close((uv_handle_t *)&set->poll, on_closed);
 }
 
-/* ---- Users --------------------------------------------------------------------------- */
+/* ---- Users ---- */
 
 void shuf__ready_init(struct shuf__ready_queue *queue, uv_loop_t *loop)
 {
@@ -185,7 +185,7 @@ void shuf__ready_leave(struct shuf__ready *session)
     shuf__ready_user_unref(session->user);
 }
 
-/* ---- Sessions ------------------------------------------------------------------------ */
+/* ---- Sessions ---- */
 
 bool shuf__ready_watch(struct shuf__ready *session, int fd, uint32_t before, uint32_t wanted)
 {
@@ -214,7 +214,7 @@ void shuf__ready_remove(struct shuf__ready *session)
     set_idle_if_done(user);
 }
 
-/* ---- Turns --------------------------------------------------------------------------- */
+/* ---- Turns ---- */
 
 static void take_events(struct shuf__ready_user *user)
 {

@@ -19,7 +19,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-/* ---- One connection, and a backlog --------------------------------------------------- */
+/* ---- One connection, and a backlog ---- */
 
 enum { READ = 4096, REFUSE_NS = 1000000000 };
 
@@ -63,7 +63,7 @@ void shuf__refuse_passed(const struct shuf__error *cause)
     shuf__refuse_backlog(fd, cause);
 }
 
-/* ---- On the thread ------------------------------------------------------------------- */
+/* ---- On the thread ---- */
 
 /* Waits until another connection may be refused, and returns the time. */
 static uint64_t keep_pace(uint64_t last_ns)
@@ -114,7 +114,7 @@ static void *refuse_all(void *context)
     return NULL;
 }
 
-/* ---- On the loop's thread ------------------------------------------------------------ */
+/* ---- On the loop's thread ---- */
 
 static void on_room(uv_async_t *room)
 {

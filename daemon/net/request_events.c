@@ -65,7 +65,7 @@ void shuf__request_failed(const struct shuf__session *session, shuf_status statu
                       shuf_status_name(status), text);
 }
 
-/* ---- The line of a request that is over ---------------------------------------------- */
+/* ---- The line of a request that is over ---- */
 
 enum { STAGES_TEXT = 128, SIZE_TEXT = 64 };
 

@@ -27,7 +27,7 @@ enum {
 
 static void on_deadline(uv_timer_t *timer);
 
-/* ---- Memory -------------------------------------------------------------------------- */
+/* ---- Memory ---- */
 
 /* Acquires the parts of the session. If it fails, the caller calls release(). */
 static bool acquire(struct shuf__session *session, const struct ucred *peer)
@@ -74,7 +74,7 @@ static struct shuf__session *make(struct shuf__sessions *sessions, int fd, const
     return session;
 }
 
-/* ---- The replies of request handlers ------------------------------------------------- */
+/* ---- The replies of request handlers ---- */
 
 /* These functions only pack a reply. It is sent in the next turn of the session. */
 
@@ -163,7 +163,7 @@ void shuf__session_reply_text(struct shuf__session *session, Shuf__Reply *reply,
     start_reply(session, reply);
 }
 
-/* ---- Life ---------------------------------------------------------------------------- */
+/* ---- Life ---- */
 
 void shuf__session_unref(struct shuf__session *session)
 {
@@ -285,7 +285,7 @@ static void half_close(struct shuf__session *session)
     watch(session, EPOLLIN | EPOLLRDHUP);
 }
 
-/* ---- Sending ------------------------------------------------------------------------- */
+/* ---- Sending ---- */
 
 static void end_reply(struct shuf__session *session)
 {
@@ -342,7 +342,7 @@ static void flush(struct shuf__session *session)
     }
 }
 
-/* ---- Receiving ----------------------------------------------------------------------- */
+/* ---- Receiving ---- */
 
 static void refuse_frame(struct shuf__session *session, uint64_t id, shuf_status status,
                          const char *text)
@@ -463,7 +463,7 @@ void shuf__session_advance(struct shuf__session *session)
     }
 }
 
-/* ---- Turns --------------------------------------------------------------------------- */
+/* ---- Turns ---- */
 
 void shuf__session_serve(struct shuf__session *session)
 {
@@ -493,7 +493,7 @@ void shuf__session_serve(struct shuf__session *session)
     shuf__session_advance(session);
 }
 
-/* ---- Events -------------------------------------------------------------------------- */
+/* ---- Events ---- */
 
 /* In other states the bytes of the next request stay in the socket until the reply is sent. */
 static void on_readable(struct shuf__session *session)
@@ -543,7 +543,7 @@ static void on_deadline(uv_timer_t *timer)
     set_ready(session);
 }
 
-/* ---- Pending work -------------------------------------------------------------------- */
+/* ---- Pending work ---- */
 
 /* Stops watching for room in the socket. There nearly always is room, so the events would make the
  * loop spin until the work is over. Bytes of a next request wake the loop only once, because
@@ -592,7 +592,7 @@ void shuf__session_drain(struct shuf__session *session)
         read_or_close(session);
 }
 
-/* ---- The start ----------------------------------------------------------------------- */
+/* ---- The start ---- */
 
 /* The process may have had many connections. */
 static void on_client_death(struct shuf__client *client)

@@ -101,7 +101,7 @@ struct shuf__session {
     struct shuf__inbox inbox;
 };
 
-/* ---- The events of a request (request_events.c) -------------------------------------- */
+/* ---- The events of a request (request_events.c) ---- */
 
 /* Call when the frame of a request is complete. `request` NULL: the frame cannot be parsed. */
 void shuf__request_received(struct shuf__session *session, const Shuf__Request *request);

@@ -6,7 +6,7 @@
 
 #include <sched.h>
 
-/* ---- Turns --------------------------------------------------------------------------- */
+/* ---- Turns ---- */
 
 /* The reply after a longer request has a turn of its own. A request of 1000 values takes 4 us, and
  * 10 to 13 us if other programs have used the caches. It and its reply must fit one turn. */
@@ -62,7 +62,7 @@ void shuf__sessions_serve(struct shuf__sessions *sessions)
         uv_idle_start(&sessions->more, on_more);
 }
 
-/* ---- Staying awake ------------------------------------------------------------------- */
+/* ---- Staying awake ---- */
 
 static int processors(void)
 {
@@ -101,7 +101,7 @@ void shuf__spin_replied(struct shuf__spin *spin, uint64_t now_ns)
         uv_idle_start(&spin->idle, on_idle);
 }
 
-/* ---- The start and the end ----------------------------------------------------------- */
+/* ---- The start and the end ---- */
 
 void shuf__sessions_init(struct shuf__sessions *sessions, uv_loop_t *loop)
 {

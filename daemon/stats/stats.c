@@ -6,7 +6,7 @@
 
 #include "message.h"
 
-/* ---- Histograms ---------------------------------------------------------------------- */
+/* ---- Histograms ---- */
 
 #define DECADE(ns) (ns), (ns)*5 / 2, (ns)*5
 
@@ -40,7 +40,7 @@ uint64_t shuf__histogram_count(const struct shuf__histogram *histogram)
     return count;
 }
 
-/* ---- One request --------------------------------------------------------------------- */
+/* ---- One request ---- */
 
 const char *shuf__stage_name(enum shuf__stage stage)
 {
@@ -82,7 +82,7 @@ bool shuf__request_stage(const struct shuf__request_record *record, enum shuf__s
     }
 }
 
-/* ---- Totals of users ----------------------------------------------------------------- */
+/* ---- Totals of users ---- */
 
 struct shuf__user_total *shuf__user_total_of(struct shuf__user_totals *totals, uint32_t uid)
 {
@@ -96,7 +96,7 @@ struct shuf__user_total *shuf__user_total_of(struct shuf__user_totals *totals, u
     return fresh;
 }
 
-/* ---- All counts ---------------------------------------------------------------------- */
+/* ---- All counts ---- */
 
 static unsigned column_of(const struct shuf__request_record *record, shuf_status status)
 {

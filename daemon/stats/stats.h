@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- Histograms of times ------------------------------------------------------------- */
+/* ---- Histograms of times ---- */
 
 /* Three buckets for each power of ten, from a microsecond to 100 seconds. */
 enum { SHUF__BUCKETS = 26 }; /* the last one has no upper bound */
@@ -42,7 +42,7 @@ extern const uint64_t shuf__bucket_bounds[SHUF__BUCKETS - 1];
 
 uint64_t shuf__histogram_count(const struct shuf__histogram *histogram);
 
-/* ---- One request --------------------------------------------------------------------- */
+/* ---- One request ---- */
 
 /* The facts about one request that its session collects for the metrics, the log and the probes.
  * The times are by uv_hrtime(). 0: the request has not reached that point. */
@@ -86,7 +86,7 @@ static inline uint64_t shuf__request_duration(const struct shuf__request_record 
     return record->sent_ns - record->received_ns;
 }
 
-/* ---- Totals of users ----------------------------------------------------------------- */
+/* ---- Totals of users ---- */
 
 /* Totals of each user since the start of the daemon. The first 63 users have a row of their own.
  * The last row is for all others. memory/accounts.h has what each user holds now. */
@@ -112,7 +112,7 @@ shuf__user_totals_others(const struct shuf__user_totals *totals)
     return &totals->row[SHUF__USER_TOTALS - 1];
 }
 
-/* ---- All counts ---------------------------------------------------------------------- */
+/* ---- All counts ---- */
 
 /* The columns of the requests: the statuses, and the refusals after which the client requests
  * smaller parts. */

@@ -14,7 +14,7 @@
 namespace shuf
 {
 
-/* ---- libcuda ---- */
+/* ---- Libcuda ---- */
 
 /* Finds a function of libcuda through the runtime. From CUDA 12.5 on, the caller names the version
  * of the function. Before CUDA 12.5 the call has another name, and gives the version that belongs

@@ -181,7 +181,7 @@ static inline uint64_t which_from_50(const uint64_t values[64], uint64_t limit)
     return which;
 }
 
-/* ---- Doubles ---- */
+/* ---- Doubles with AVX-512 ---- */
 
 static inline vector_50 rounded_50(vector_50 x)
 {
@@ -316,7 +316,7 @@ static inline uint64_t which_from_50(const uint64_t values[64], uint64_t limit)
     return ~below;
 }
 
-/* ---- Doubles ---- */
+/* ---- Doubles with AVX2 ---- */
 
 static inline vector_50 rounded_50(vector_50 x)
 {

@@ -344,7 +344,7 @@ static void null_arguments_are_refused(void **state)
     assert_true(client_check(h, &permutation)); /* the handle still works */
 }
 
-/* ---- The headers ---------------------------------------------------------------- */
+/* ---- The headers ---- */
 
 /* shuf_message(NULL) is the message of the last call without a handle, or "" if it succeeded. */
 static void message_without_handle_is_kept(void **state)
@@ -422,7 +422,7 @@ static void every_pointer_parameter_has_a_row(void **state)
     assert_int_equal(pointers, N_ROWS);
 }
 
-/* ---- Leases ---------------------------------------------------------------------- */
+/* ---- Leases ---- */
 
 static void released_lease_is_cleared(void **state)
 {

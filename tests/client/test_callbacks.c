@@ -21,7 +21,7 @@ enum { MI = 1 << 20, STEP = 64 * MI, LARGE_N = 18400003, LARGE_BYTES = LARGE_N *
 static const shuf_request small = {.permutation = {.n = 1000, .seed = 7}};
 static const shuf_request large = {.permutation = {.n = LARGE_N, .seed = 7}};
 
-/* ---- events ---------------------------------------------------------------------- */
+/* ---- Events ---- */
 
 struct events {
     unsigned count[SHUF_EVENT_PART + 1];
@@ -98,7 +98,7 @@ static void observer_sees_bytes_before_a_loss(void **state)
     shuf_close(handle);
 }
 
-/* ---- the end of a transfer ----------------------------------------------------------- */
+/* ---- The end of a transfer ---- */
 
 /* 80 MiB: in one part, and more than the call discards. */
 static const shuf_request wide = {.permutation = {.n = 10 * MI, .seed = 7, .dtype = SHUF_U64}};
@@ -206,7 +206,7 @@ static void stopped_sink_ends_leases_of_a_long_transfer(void **state)
     shuf_close(s.handle);
 }
 
-/* ---- calls of the handle ----------------------------------------------------------- */
+/* ---- Calls of the handle ---- */
 
 struct callback_user {
     shuf *handle;
@@ -370,7 +370,7 @@ static void child_forked_during_a_call_closes_handle(void **state)
     end_waiting(&c);
 }
 
-/* ---- many threads ---------------------------------------------------------------- */
+/* ---- Many threads ---- */
 
 enum { THREADS = 4, CALLS = 400 };
 static shuf *shared;

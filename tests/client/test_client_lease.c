@@ -371,7 +371,7 @@ static uint64_t read_value(shuf *handle, const shuf_lease *lease, uint64_t index
     return value; /* the value is in the low bytes */
 }
 
-/* ---- values ------------------------------------------------------------------- */
+/* ---- Values ---- */
 
 static void check_row(shuf *handle, const struct golden *row, const shuf_lease *lease)
 {
@@ -490,7 +490,7 @@ static void large_n_matches(void **state)
     shuf_close(handle); /* ends both leases */
 }
 
-/* ---- the choice --------------------------------------------------------------- */
+/* ---- The choice ---- */
 
 static void transport_with_least_copying_is_chosen(void **state)
 {
@@ -572,7 +572,7 @@ static void ipc_leases_with_events_are_awaited(void **state)
     shuf_close(handle);
 }
 
-/* ---- ends --------------------------------------------------------------------- */
+/* ---- Ends ---- */
 
 static void check_lease_outlives_daemon(int signal)
 {

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- The peer's side ---------------------------------------------------- */
+/* ---- The peer's side ---- */
 
 /* Returns the id of the next request, or 0 when the client has closed the connection; *epoch of a
  * Permute. */
@@ -54,7 +54,7 @@ static void send_reply(int fd, const Shuf__ResultReply *changed, uint64_t payloa
     peer_send(fd, values_sent, bytes);
 }
 
-/* ---- Greetings ---------------------------------------------------------- */
+/* ---- Greetings ---- */
 
 static void sends_garbage(int fd, int connection)
 {
@@ -320,7 +320,7 @@ static void silent_ends_before_an_answer_are_repeated(void **state)
     assert_int_equal(peer_stop(), 16);
 }
 
-/* ---- Replies ------------------------------------------------------------ */
+/* ---- Replies ---- */
 
 static void replies_with_too_few_bytes(int fd, int connection)
 {
@@ -455,7 +455,7 @@ static void messages_are_printable(void **state)
     peer_stop();
 }
 
-/* ---- Losses ------------------------------------------------------------- */
+/* ---- Losses ---- */
 
 static const size_t cuts[] = {0, 1, 3, 65536, BYTES / 2, BYTES - 1, BYTES};
 

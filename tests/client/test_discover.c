@@ -28,7 +28,7 @@ static struct harness daemons[DAEMONS];
 static char directory[64], sockets[DAEMONS][128], gpus[80], closed_gpus[80];
 static const char *const names[DAEMONS] = {FAKE_ID_0, FAKE_ID_1, "shufd"};
 
-/* ---- the machine ---- */
+/* ---- The machine ---- */
 
 static const char hidden_minor[] = "Device Minor: \t 4000000\n"; /* its device file is not there */
 

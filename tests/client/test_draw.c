@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the kinds of streams ------------------------------------------------------ */
+/* ---- The kinds of streams ---- */
 
 static const struct kind {
     shuf_distribution distribution;
@@ -116,7 +116,7 @@ static bool draw_and_check(shuf *handle, const shuf_request *request)
     return right;
 }
 
-/* ---- values ------------------------------------------------------------------- */
+/* ---- Values ---- */
 
 static void random_parts_match_reference(void **state)
 {
@@ -234,7 +234,7 @@ static void golden_table_matches(void **state)
     shuf_close(handle);
 }
 
-/* ---- moments ------------------------------------------------------------------ */
+/* ---- Moments ---- */
 
 static double value_at(const shuf_request *request, const void *values, uint64_t i)
 {
@@ -320,7 +320,7 @@ static void moments_of_one_value(void **state)
     shuf_close(handle);
 }
 
-/* ---- sinks, and daemons that are lost ------------------------------------------ */
+/* ---- Sinks, and daemons that are lost ---- */
 
 struct collector {
     uint8_t *bytes;
@@ -395,7 +395,7 @@ static void draw_continues_after_killed_daemons(void **state)
     shuf_close(handle);
 }
 
-/* ---- leases ------------------------------------------------------------------- */
+/* ---- Leases ---- */
 
 static void check_lease(shuf *handle, const shuf_request *request, const shuf_lease *lease)
 {
@@ -511,7 +511,7 @@ static void leases_are_listed(void **state)
     shuf_close(handle);
 }
 
-/* ---- mistakes ----------------------------------------------------------------- */
+/* ---- Mistakes ---- */
 
 /* libshuf refuses these requests with the messages that the daemon would send; the handle still
  * works. */

@@ -29,7 +29,7 @@ static void look_up(shuf *handle, const shuf_request *request, shuf_direction di
                   SHUF_OK, "");
 }
 
-/* ---- the values ---- */
+/* ---- The values ---- */
 
 /* Looks up every position, and then every value. */
 static void check_every_position(shuf *handle, const shuf_request *request)
@@ -181,7 +181,7 @@ static void many_queries_match(void **state)
     shuf_close(handle);
 }
 
-/* ---- mistakes, in the library ---- */
+/* ---- Mistakes, in the library ---- */
 
 /* Each field that shuf_index() does not use has its own message. */
 static void unused_fields_are_refused(void **state)
@@ -297,7 +297,7 @@ static void next_daemon_replies_after_kill(void **state)
     shuf_close(handle);
 }
 
-/* ---- rank indexes ---- */
+/* ---- Rank indexes ---- */
 
 enum { COUNTED_N = 300001 }; /* 32 tiles */
 

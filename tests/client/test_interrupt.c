@@ -169,8 +169,7 @@ static void call_waits_on(void **state)
     shuf_close(handle);
 }
 
-/* ---- Signals that interrupt no wait: the tests set the flag of the handler themselves ----------
- */
+/* ---- Signals that interrupt no wait: the tests set the flag of the handler themselves ---- */
 
 static bool end_by_flag(void)
 {

@@ -83,7 +83,7 @@ static void expect_failure(shuf *handle, shuf_status status, const char *words)
     assert_non_null(strstr(shuf_message(handle), words));
 }
 
-/* ---- Views ------------------------------------------------------------------------- */
+/* ---- Views ---- */
 
 static void block_is_mapped_by_descriptor(void **state)
 {
@@ -221,7 +221,7 @@ static void forked_child_calls_no_cuda(void **state)
     with_event = false;
 }
 
-/* ---- Contexts ---------------------------------------------------------------------- */
+/* ---- Contexts ---- */
 
 static void push(struct fake_context *context)
 {
@@ -296,7 +296,7 @@ static void handle_is_opened_again_in_other_context(void **state)
     finish(handle, "hello take take release-2 release-1 take goodbye");
 }
 
-/* ---- Failures ---------------------------------------------------------------------- */
+/* ---- Failures ---- */
 
 /* libshuf releases the lease, reports the block as unmapped, and the connection still works. */
 static void hidden_gpu_is_an_error(void **state)
@@ -444,7 +444,7 @@ static void wrong_handles_are_refused(void **state)
     }
 }
 
-/* ---- Buffers ------------------------------------------------------------------------- */
+/* ---- Buffers ---- */
 
 /* A buffer is mapped writable, written and read in place, and not kept after its release. */
 static void check_buffer(Shuf__Transport transport, const char *log)

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- Correct replies ------------------------------------------------------------ */
+/* ---- Correct replies ---- */
 
 static void lease_reads_parts(void **state)
 {
@@ -94,7 +94,7 @@ static void empty_lease_needs_no_memory(void **state)
     lease_server_finish(handle, "hello take");
 }
 
-/* ---- several leases in turn ------------------------------------------------------ */
+/* ---- Several leases in turn ---- */
 
 static void exchange_releases_old_lease(void **state)
 {
@@ -191,7 +191,7 @@ static void close_ends_all_leases(void **state)
     lease_server_finish(handle, "hello take+ take+ take+ take+");
 }
 
-/* ---- Failures -------------------------------------------------------------------- */
+/* ---- Failures ---- */
 
 /* The request for the new lease fails, and may not even be sent. libshuf still releases the old
  * lease, and reports this to the daemon. */

@@ -436,7 +436,7 @@ static void parts_wait_for_memory(void **state)
     shuf_close(parts);
 }
 
-/* ---- records -------------------------------------------------------------------------- */
+/* ---- Records ---- */
 
 static shuf_status stream_records(shuf *handle, const shuf_records *records, const char *in,
                                   struct compared *c, shuf_result *result)
@@ -514,7 +514,7 @@ static void wrong_records_are_refused(void **state)
     shuf_close(handle);
 }
 
-/* ---- the budget and the caller's own leases ------------------------------------------- */
+/* ---- The budget and the caller's own leases ---- */
 
 static void idle_limit_is_below_the_budget(void **state)
 {
@@ -548,7 +548,7 @@ static void prefetch_waits_for_release(void **state)
     shuf_close(handle);
 }
 
-/* ---- events --------------------------------------------------------------------------- */
+/* ---- Events ---- */
 
 struct events {
     unsigned parts, others;
@@ -596,7 +596,7 @@ static void parts_are_observed(void **state)
     free(values);
 }
 
-/* ---- a daemon that hangs during a result -------------------------------------------------- */
+/* ---- A daemon that hangs during a result ---- */
 
 enum { TIMEOUT_MS = 5000 }; /* far longer than the computation of a part */
 
@@ -636,7 +636,7 @@ static void one_timeout_ends_all_parts(void **state)
     free(values);
 }
 
-/* ---- a daemon that dies during a result --------------------------------------------------- */
+/* ---- A daemon that dies during a result ---- */
 
 static bool kill_once(void *context, const void *bytes, size_t size)
 {

@@ -26,7 +26,7 @@ static bool has_gpu(void)
     return harness_is_cuda();
 }
 
-/* ---- checks ------------------------------------------------------------------- */
+/* ---- Checks ---- */
 
 static uint8_t *random_bytes(uint64_t bytes)
 {
@@ -69,7 +69,7 @@ static shuf_records random_records(void)
     return records;
 }
 
-/* ---- the caller's memory ------------------------------------------------------- */
+/* ---- The caller's memory ---- */
 
 static void inverse_restores_records(void **state)
 {
@@ -199,7 +199,7 @@ static void wrong_records_are_refused(void **state)
     shuf_close(handle);
 }
 
-/* ---- buffers ------------------------------------------------------------------- */
+/* ---- Buffers ---- */
 
 static uint8_t *read_all(shuf *handle, const shuf_lease *lease)
 {
@@ -420,7 +420,7 @@ static void buffers_are_listed(void **state)
     shuf_close(handle);
 }
 
-/* ---- daemons that are killed ---------------------------------------------------- */
+/* ---- Daemons that are killed ---- */
 
 static void kill_daemon(void)
 {

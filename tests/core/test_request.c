@@ -71,7 +71,7 @@ static struct shuf__request plan(void)
         .plan = {.permutation = sample, .rank = 1, .world = 2, .input = input}};
 }
 
-/* ---- Order ----------------------------------------------------------------------- */
+/* ---- Order ---- */
 
 static void expect_less(const struct shuf__request *a, const struct shuf__request *b)
 {
@@ -183,7 +183,7 @@ static void signed_and_unsigned_are_equal(void **state)
     expect_less(&narrow, &wide);
 }
 
-/* ---- Shapes and words ------------------------------------------------------------ */
+/* ---- Shapes and words ---- */
 
 static void expect_shape(struct shuf__request request, uint64_t rows, uint64_t count,
                          uint64_t width)
@@ -273,7 +273,7 @@ static void longest_description_fits(void **state)
     assert_string_equal(text + strlen(text) - strlen(end), end);
 }
 
-/* ---- Algorithms and types -------------------------------------------------------- */
+/* ---- Algorithms and types ---- */
 
 static void algorithm_names_are_parsed(void **state)
 {

@@ -30,7 +30,7 @@ static bool ask(const struct shuf__allocation *allocation)
     return !is_mapped[allocation - blocks];
 }
 
-/* ---- a full budget of idle blocks ---- */
+/* ---- A full budget of idle blocks ---- */
 
 static int start(void **state)
 {
@@ -73,7 +73,7 @@ static bool search(void)
     return search_for(1);
 }
 
-/* ---- tests ---- */
+/* ---- Tests ---- */
 
 /* A walk takes 100 ms, so the next one would be allowed 20 s later. */
 static void slow_walks_do_not_ask_about_mapped_blocks_again(void **state)

@@ -108,7 +108,7 @@ static bool kernel_refuses_descriptors(void)
     return refuses;
 }
 
-/* ---- tests ---- */
+/* ---- Tests ---- */
 
 /* Also one that connected before the daemon started. */
 static void test_accepted_client_sends_no_descriptors(void **state)

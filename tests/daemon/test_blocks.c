@@ -28,7 +28,7 @@ enum { UNIT = 2 << 20, N = UNIT / 4, BYTES = 4 * N };
 static Shuf__Transport
     backend_transport; /* the transport of the memory in which the backend computes */
 
-/* ---- blocks are charged until unmapped ------------------------------------------------ */
+/* ---- Blocks are charged until unmapped ---- */
 
 static void expect_pending_free(const struct harness *h)
 {
@@ -193,7 +193,7 @@ static void device_block_stays_after_client_disconnects(void **state)
     assert_int_equal(wire_status(*state).blocks, host ? 0 : 1);
 }
 
-/* ---- blocks that a detached process may have mapped are not overwritten ------------- */
+/* ---- Blocks that a detached process may have mapped are not overwritten ---- */
 
 /* Takes more results of one size than the daemon keeps idle. None of them may be in `block`. */
 static void lease_all_other_blocks(const struct harness *h, uint64_t block,

@@ -76,7 +76,7 @@ static void await_limit(uint64_t bytes)
         wire_wait(&waited, "the limit");
 }
 
-/* ---- buffers ---------------------------------------------------------------------- */
+/* ---- Buffers ---- */
 
 /* The daemon counts the pages of a buffer that exist because a process has written to them. */
 static void written_buffer_pages_count(void **state)
@@ -101,7 +101,7 @@ static void written_buffer_pages_count(void **state)
     assert_int_equal(current_limit(), 100 * MI);
 }
 
-/* ---- results and workspaces --------------------------------------------------------- */
+/* ---- Results and workspaces ---- */
 
 /* Requests a summary of n values of 4 bytes. */
 static void send_summary_request(struct wire *client, uint64_t n, uint64_t seed)
@@ -128,7 +128,7 @@ static void workspaces_count(void **state)
     assert_int_equal(current_limit(), 114 * MI);
 }
 
-/* ---- several daemons ----------------------------------------------------------------- */
+/* ---- Several daemons ---- */
 
 static void instances_share_host_memory(void **state)
 {
@@ -149,7 +149,7 @@ static void instances_share_host_memory(void **state)
     unsetenv("SHUFD_INSTANCES");
 }
 
-/* ---- more than the machine has ----------------------------------------------------------- */
+/* ---- More than the machine has ---- */
 
 static void refuse_permutation(uint64_t n, shuf_status status, const char *words)
 {
@@ -172,7 +172,7 @@ static void requests_beyond_the_machine_never_fit(void **state)
     assert_int_equal(stop(state), 0);
 }
 
-/* ---- send buffers ------------------------------------------------------------------------ */
+/* ---- Send buffers ---- */
 
 /* The bytes of a reply that the kernel keeps for a client that does not read. */
 static int unread_bytes(struct wire *client)
@@ -592,7 +592,7 @@ static void cancelled_job_frees_workspace(void **state)
     end_daemon();
 }
 
-/* ---- the owner of a workspace, and computations without a workspace ---- */
+/* ---- The owner of a workspace, and computations without a workspace ---- */
 
 static void request_as_other_user(int channel, void *context)
 {

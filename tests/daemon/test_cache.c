@@ -47,7 +47,7 @@ static void expect_refused(struct wire *w, uint64_t n, uint64_t seed, shuf_statu
     wire_expect(w, status, text);
 }
 
-/* ---- equal requests ------------------------------------------------------------ */
+/* ---- Equal requests ---- */
 
 static void equal_requests_share_a_result(void **state)
 {
@@ -207,7 +207,7 @@ static void eight_waiting_processes_share_a_result(void **state)
     check_eight_processes(true);
 }
 
-/* ---- clients that leave -------------------------------------------------------- */
+/* ---- Clients that leave ---- */
 
 /* Two clients wait for the same result behind the job of `blocker`. One leaves, and the other still
  * gets the result. It is larger than those that a GPU computes beside the endless one. */
@@ -255,7 +255,7 @@ static void last_waiter_cancels_job(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* ---- the budget ---------------------------------------------------------------- */
+/* ---- The budget ---- */
 
 static void least_recently_used_is_evicted(void **state)
 {
@@ -378,7 +378,7 @@ static void request_above_limit_is_refused_at_once(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* ---- time ---------------------------------------------------------------------- */
+/* ---- Time ---- */
 
 static void no_cache_time_keeps_nothing(void **state)
 {

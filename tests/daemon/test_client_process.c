@@ -44,7 +44,7 @@ static struct shuf__process_watches watches;
 static struct shuf__client client;
 static struct shuf__allocation blocks[MAPPINGS];
 
-/* ---- a client with mappings ---- */
+/* ---- A client with mappings ---- */
 
 static void map_again(struct shuf__allocation *block)
 {
@@ -93,7 +93,7 @@ static void report(const uint64_t *ids, size_t count)
     shuf__client_unmapped(&client, ids, count);
 }
 
-/* ---- tests ---- */
+/* ---- Tests ---- */
 
 static void unknown_ids_take_few_steps(void **state)
 {

@@ -120,7 +120,7 @@ static int stop(void **state)
     return harness_stop(&h) ? 0 : -1;
 }
 
-/* ---- one process with many connections ------------------------------------------------- */
+/* ---- One process with many connections ---- */
 
 static void open_with_leases(struct wire *w[MANY], Shuf__Transport transport)
 {
@@ -270,7 +270,7 @@ static void failed_descriptor_is_a_failed_lease(void **state)
     WIRE_AWAIT(&h, s, s.leases == 0);
 }
 
-/* ---- the limit --------------------------------------------------------------------------- */
+/* ---- The limit ---- */
 
 static void hold_one(int channel, void *context)
 {

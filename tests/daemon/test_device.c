@@ -41,7 +41,7 @@ static void kill_and_expect_exit(struct harness *h, int signal, int code, const 
     assert_true(harness_stop(h));
 }
 
-/* ---- tests ---- */
+/* ---- Tests ---- */
 
 /* Compares the n received values with the fingerprint, which the device computed from its
  * memory. */

@@ -183,8 +183,7 @@ static void daemon_that_cannot_start_leaves_a_library_that_hangs(void **state)
     let_nothing_hang();
 }
 
-/* ---- The lock. The first thread of the child has ended, and its second thread keeps the lock ----
- */
+/* ---- The lock: the first thread of the child has ended, and its second one keeps the lock ---- */
 
 static void *exit_after_delay(void *channel)
 {

@@ -88,7 +88,7 @@ static shuf *open_handle(void)
     return handle;
 }
 
-/* ---- hogs ---- */
+/* ---- Hogs ---- */
 
 static void run_hog(uid_t uid, uint64_t seed)
 {
@@ -149,7 +149,7 @@ static void start_hogs(void)
         wire_wait(&waited, "the other jobs are refused");
 }
 
-/* ---- a bystander beside hogs ---- */
+/* ---- A bystander beside hogs ---- */
 
 /* Requests the last value of one permutation of 10^9 numbers after the other. The daemon has to
  * compute all values before it. */
@@ -236,7 +236,7 @@ static void bystander_is_served_soon(void **state)
     wire_close(w);
 }
 
-/* ---- requests while hogs run ---- */
+/* ---- Requests while hogs run ---- */
 
 static void expect_ok(shuf *handle, shuf_status status)
 {

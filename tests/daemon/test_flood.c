@@ -192,7 +192,7 @@ static void refused_connections_cost_one_read(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* ---- a flood of refused connections ---- */
+/* ---- A flood of refused connections ---- */
 
 enum {
     HELD = 250,   /* connections that use the limit */

@@ -72,7 +72,7 @@ static uint64_t own_bytes(void)
     return (uint64_t)kib << 10;
 }
 
-/* ---- plans with lists of sizes ---- */
+/* ---- Plans with lists of sizes ---- */
 
 static shuf_lease *lease_plan(uint64_t seed, const uint64_t *sizes)
 {
@@ -110,7 +110,7 @@ static void computed_plans_keep_no_lists(void **state)
         expect_ok(shuf_lease_release(handle, &leases[i]));
 }
 
-/* ---- memory that evicted entries give back ---- */
+/* ---- Memory that evicted entries give back ---- */
 
 /* Some entries stay, so libc itself would keep nearly all of the heap. */
 static void evicted_entries_give_memory_back(void **state)
@@ -135,7 +135,7 @@ static void evicted_entries_give_memory_back(void **state)
         expect_ok(shuf_lease_release(handle, &leases[i]));
 }
 
-/* ---- a random load of all kinds of requests ---- */
+/* ---- A random load of all kinds of requests ---- */
 
 static uint64_t values[2 * MOST];
 

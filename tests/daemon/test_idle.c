@@ -70,7 +70,7 @@ static void expect_idle(uint64_t host, uint64_t device)
     assert_int_equal(s.device_idle, device);
 }
 
-/* ---- how much is kept ---- */
+/* ---- How much is kept ---- */
 
 static void results_stay_idle_up_to_host_cache(void **state)
 {
@@ -177,7 +177,7 @@ static void default_budgets_are_shares_of_memory(void **state)
     stop();
 }
 
-/* ---- short of memory ---- */
+/* ---- Short of memory ---- */
 
 static void host_shortage_frees_idle_results(void **state)
 {
@@ -348,7 +348,7 @@ static void shortage_is_logged_once(void **state)
     stop();
 }
 
-/* ---- dropping ---- */
+/* ---- Dropping ---- */
 
 static const Shuf__Reply *drop(struct wire *client, Shuf__Drop__OfCase of, uint32_t uid,
                                shuf_status status, const char *text)

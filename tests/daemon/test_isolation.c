@@ -41,7 +41,7 @@ static void start(struct harness *h)
     assert_int_equal(chmod(h->directory, 0755), 0);
 }
 
-/* ---- a user and the blocks that it has seen -------------------------------------- */
+/* ---- A user and the blocks that it has seen ---- */
 
 /* A connection of one user, and the expected contents of each block that it has mapped: its own
  * results, and zeros elsewhere. */
@@ -150,7 +150,7 @@ static void send_blocks(int channel, const struct user *user)
         child_send(channel, user->block[i]);
 }
 
-/* ---- the two users see no data of each other -------------------------------------------- */
+/* ---- The two users see no data of each other ---- */
 
 struct turns {
     const struct harness *h;
@@ -264,7 +264,7 @@ static void users_share_no_results(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* ---- data about other users ------------------------------------------------------- */
+/* ---- Data about other users ---- */
 
 /* Ids must be far apart, so that they do not tell how many leases or blocks other users have. */
 static void expect_far(uint64_t a, uint64_t b)
@@ -335,7 +335,7 @@ static void status_shows_only_own_leases(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* ---- denied requests -------------------------------------------------------------- */
+/* ---- Denied requests ---- */
 
 static void request_ipc(int channel, void *context)
 {
@@ -418,7 +418,7 @@ static void client_of_child_namespace_is_served(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* ---- a daemon whose PID namespace does not have its clients ---- */
+/* ---- A daemon whose PID namespace does not have its clients ---- */
 
 /* In the new namespace, with the files of its processes in /proc. */
 static void serve_as_first_process(struct harness *h, int channel)
@@ -507,7 +507,7 @@ enum { N = 1000, NOBODY = 65534, READ = 1, READ_AND_WRITE = 3 };
 /* The result of an attempt: the first step that failed, or WRITTEN. */
 enum outcome { NOT_IMPORTED, NOT_MAPPED, NOT_READ, NOT_WRITTEN, WRITTEN, BROKEN };
 
-/* ---- the malicious process ---- */
+/* ---- The malicious process ---- */
 
 struct access {
     int location_type, location_id, flags;
@@ -573,7 +573,7 @@ static enum outcome try_access_as(uid_t uid, int fd, uint64_t bytes, int flags)
     return (enum outcome)WEXITSTATUS(status);
 }
 
-/* ---- the results ---- */
+/* ---- The results ---- */
 
 static uint32_t first_value(struct wire *w)
 {

@@ -30,7 +30,7 @@ static const char a[] = "000102030405060708090a0b0c0d0e0f",
 
 enum { GROUP = 4711 };
 
-/* ---- a daemon with keys ---- */
+/* ---- A daemon with keys ---- */
 
 static void write_key(const struct harness *h, const char *name, const char *text)
 {
@@ -112,7 +112,7 @@ static void reload(const struct harness *h, const char *text)
     free(log);
 }
 
-/* ---- the values of the specification ---- */
+/* ---- The values of the specification ---- */
 
 static const char *name_of(const char *digits)
 {
@@ -260,7 +260,7 @@ static void shuffle_matches_permutation(void **state)
     shuf_close(handle);
 }
 
-/* ---- the users of a key ---- */
+/* ---- The users of a key ---- */
 
 static shuf_status try_key(shuf *handle, const char *name)
 {
@@ -375,7 +375,7 @@ static void group_decides_who_may_use_a_key(void **state)
     run_child(use_as_stranger, h);
 }
 
-/* ---- a user namespace that does not map all users ---- */
+/* ---- A user namespace that does not map all users ---- */
 
 static void write_file(const char *path, const char *text)
 {
@@ -494,7 +494,7 @@ static void wrong_key_requests_are_refused(void **state)
     shuf_close(handle);
 }
 
-/* ---- reload ---- */
+/* ---- Reload ---- */
 
 static uint64_t fingerprint_by(shuf *handle, const char *name, bool *shared)
 {
@@ -704,7 +704,7 @@ static void wrong_credentials_name_their_variable(void **state)
     unlink(conf);
 }
 
-/* ---- the memory with the bits of keys ---- */
+/* ---- The memory with the bits of keys ---- */
 
 /* Whether the daemon's memory from `start` to `end` has these 16 bytes. */
 static bool range_has(int memory, uint64_t start, uint64_t end, const uint8_t *bytes)

@@ -24,7 +24,7 @@ enum { MOST_SLOTS = 16, LEASES = 3, MOST_VALUES = 1000000 };
 
 static int deaths_wanted; /* 0: the number of the test */
 
-/* ---- a client ----------------------------------------------------------------- */
+/* ---- A client ---- */
 
 /* The place of one client in the test. */
 struct slot {
@@ -154,7 +154,7 @@ static void run_random_client(int channel, void *context)
     }
 }
 
-/* ---- the killing -------------------------------------------------------------- */
+/* ---- The killing ---- */
 
 static uint64_t now_us(void)
 {

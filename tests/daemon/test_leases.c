@@ -47,7 +47,7 @@ static void expect_no_such_lease(struct wire *w, uint64_t *ids, size_t count, ui
     wire_expect(w, SHUF_INVALID, text);
 }
 
-/* ---- releases ----------------------------------------------------------------- */
+/* ---- Releases ---- */
 
 static void released_leases_end(void **state)
 {
@@ -136,7 +136,7 @@ static void request_releases_old_lease(void **state)
     wire_close(w);
 }
 
-/* ---- limits ------------------------------------------------------------------- */
+/* ---- Limits ---- */
 
 static void lease_limit_is_refused(void **state)
 {
@@ -180,7 +180,7 @@ static void empty_shard_has_no_lease(void **state)
     wire_close(w);
 }
 
-/* ---- the list ----------------------------------------------------------------- */
+/* ---- The list ---- */
 
 static const Shuf__LeasesReply *list_page(struct wire *w, uint64_t after)
 {
@@ -283,7 +283,7 @@ static void close_ends_1000_leases(void **state)
     WIRE_AWAIT(&harness_shared, s, s.leases == 0);
 }
 
-/* ---- ends --------------------------------------------------------------------- */
+/* ---- Ends ---- */
 
 static void check_outlives_daemon(int signal)
 {

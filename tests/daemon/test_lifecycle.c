@@ -58,7 +58,7 @@ static void expect_refused_start(const char *socket, const char *text)
     shufd_expect_exit(arguments, EX_CANTCREAT, text);
 }
 
-/* ---- daemons of a child that cannot start ---- */
+/* ---- Daemons of a child that cannot start ---- */
 
 /* Runs in a child. Checks that shufd ends with `code` and says `text`. */
 static _Noreturn void fail_to_start(const char *socket, int code, const char *text)
@@ -97,7 +97,7 @@ static void expect_good_or_skip(int status)
     shufd_expect_code(status, EX_OK);
 }
 
-/* ---- the end ---- */
+/* ---- The end ---- */
 
 static void test_drain(void **state)
 {
@@ -355,7 +355,7 @@ static void test_fast_reader_gets_its_reply(void **state)
     assert_null(strstr(log, "expected 1 MiB/s"));
 }
 
-/* ---- the socket ---- */
+/* ---- The socket ---- */
 
 static void test_stale_socket_is_replaced(void **state)
 {
@@ -535,7 +535,7 @@ static void test_default_directory(void **state)
     expect_good_or_skip(wait_for_child(pid));
 }
 
-/* ---- the lock of the socket ---- */
+/* ---- The lock of the socket ---- */
 
 static void test_lock_file_is_removed(void **state)
 {
@@ -657,7 +657,7 @@ static void test_foreign_lock_does_not_hold_the_loop(void **state)
     unlink(lock);
 }
 
-/* ---- the lock, if another user made it ---- */
+/* ---- The lock, if another user made it ---- */
 
 enum { LOCK_HOLDER = 65534, VICTIM = 12345 };
 
@@ -729,7 +729,7 @@ static void test_lock_held_by_other_user(void **state)
     }
 }
 
-/* ---- limits of the process ---- */
+/* ---- Limits of the process ---- */
 
 /* Starts a daemon with this limit. */
 static void expect_limit_to_be_explained(int resource, rlim_t value, const char *text)
@@ -877,7 +877,7 @@ static void test_few_processes_are_explained(void **state)
     child_join(&child);
 }
 
-/* ---- the first process of a PID namespace ---- */
+/* ---- The first process of a PID namespace ---- */
 
 /* Nobody reads its output, so shufd stays in its start. */
 static _Noreturn void print_to_full_pipe(void)

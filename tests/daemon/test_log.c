@@ -21,7 +21,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-/* ---- clients that cause lines ---- */
+/* ---- Clients that cause lines ---- */
 
 static void send_bad_frame(const struct harness *h)
 {
@@ -65,7 +65,7 @@ static void end_flood(const struct child flooders[FLOODERS])
         child_kill(&flooders[i]);
 }
 
-/* ---- a log that nobody reads ---- */
+/* ---- A log that nobody reads ---- */
 
 /* The daemon's standard error becomes a small pipe. Returns the end that reads it. */
 static int start_on_pipe(struct harness *h)
@@ -153,7 +153,7 @@ static void stopped_reader_does_not_block_daemon(void **state)
     close(reader);
 }
 
-/* ---- the rate ---- */
+/* ---- The rate ---- */
 
 /* The log reports every line, one by one or in a sum. The last sum comes at the end, before the
  * line that names the cause of the end. */
@@ -271,7 +271,7 @@ static void nvtx_ranges_match_requests(void **state)
 
 #endif
 
-/* ---- probes ---- */
+/* ---- Probes ---- */
 
 #ifdef SHUF_HAVE_SDT
 

@@ -55,7 +55,7 @@ static int stop(void **state)
     return harness_stop(&h) ? 0 : -1;
 }
 
-/* ---- the hostile user ---- */
+/* ---- The hostile user ---- */
 
 /* The bytes that a connection sends again and again. */
 struct request_batch {
@@ -149,7 +149,7 @@ static void send_requests(int channel, void *context)
     }
 }
 
-/* ---- the bystander ---- */
+/* ---- The bystander ---- */
 
 static void expect_served_beside(struct flood flood, struct wire *bystander,
                                  const struct latency *idle)
@@ -173,7 +173,7 @@ static void floods_do_not_delay_other_users(void **state)
     wire_close(bystander);
 }
 
-/* ---- connections of a user ---- */
+/* ---- Connections of a user ---- */
 
 /* Sends the greeting and returns the reply. The daemon may have refused the connection before the
  * greeting. */

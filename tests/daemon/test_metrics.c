@@ -48,7 +48,7 @@ static void send_each_kind(void)
     free(shufctl_succeed(NULL, "drop"));
 }
 
-/* ---- counts ---- */
+/* ---- Counts ---- */
 
 static void requests_are_counted(void **state)
 {
@@ -173,7 +173,7 @@ static void memory_and_leases_are_measured(void **state)
     assert_true(metrics_read_value(h, "shufd_memory_idle_bytes{side=\"host\"}") == 4 << 20);
 }
 
-/* ---- the text ---- */
+/* ---- The text ---- */
 
 static void histogram_buckets_are_cumulative(void **state)
 {
@@ -263,7 +263,7 @@ static void metrics_as_json(void **state)
     shufctl_fail(64, "--json", "metrics --json --openmetrics");
 }
 
-/* ---- users ---- */
+/* ---- Users ---- */
 
 static void users_see_only_themselves(void **state)
 {
@@ -292,7 +292,7 @@ static void users_see_only_themselves(void **state)
     command_free(&c);
 }
 
-/* ---- slow requests ---- */
+/* ---- Slow requests ---- */
 
 static void slow_requests_are_logged(void **state)
 {

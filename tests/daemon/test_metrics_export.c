@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- a daemon with HTTP ---- */
+/* ---- A daemon with HTTP ---- */
 
 static struct harness h;
 static unsigned port;
@@ -197,7 +197,7 @@ static void wrong_addresses_are_refused(void **state)
     unlink(conf);
 }
 
-/* ---- hostile clients ---- */
+/* ---- Hostile clients ---- */
 
 enum { BRIEFLY_MS = 20 };
 
@@ -406,7 +406,7 @@ static void large_headers_are_refused(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* ---- beside a flood of the daemon's own socket ---- */
+/* ---- Beside a flood of the daemon's own socket ---- */
 
 /* Sends requests without a pause, and reads all replies. */
 static void run_flood(int channel, void *context)
@@ -448,7 +448,7 @@ static void scrapes_beside_a_flood_are_answered(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* ---- the file ---- */
+/* ---- The file ---- */
 
 static char path[HARNESS_PATH + 16];
 

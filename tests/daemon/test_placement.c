@@ -122,7 +122,7 @@ static void host_finds_results_of_the_gpu(void **state)
     stop();
 }
 
-/* ---- a GPU without memory ---- */
+/* ---- A GPU without memory ---- */
 
 /* A GPU that computes a result for host memory needs a workspace of its own memory. Either other
  * programs have taken that memory, or the daemon may not use it. */
@@ -149,7 +149,7 @@ static void host_computes_what_has_no_room_in_the_gpu(void **state)
     }
 }
 
-/* ---- what the host answers while the GPU is busy ---- */
+/* ---- What the host answers while the GPU is busy ---- */
 
 /* Begins a job that never ends, beside `jobs` others. The first one has the user's turn. */
 static struct wire *keep_gpu_busy_as(uid_t user, unsigned jobs)
@@ -257,7 +257,7 @@ static void each_engine_has_its_rank_index(void **state)
     stop();
 }
 
-/* ---- the load ---- */
+/* ---- The load ---- */
 
 static bool has_vectors(void)
 {

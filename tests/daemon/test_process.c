@@ -37,7 +37,7 @@ static void on_timer(uv_timer_t *timer)
     (void)timer;
 }
 
-/* ---- peers --------------------------------------------------------------------------- */
+/* ---- Peers ---- */
 
 /* A process with connections to this one. */
 struct peer {
@@ -76,7 +76,7 @@ static bool kernel_gives_pidfds(void)
     return gives;
 }
 
-/* ---- observers ----------------------------------------------------------------------- */
+/* ---- Observers ---- */
 
 struct observer {
     struct shuf__process_observer base;
@@ -130,7 +130,7 @@ static int stop(void **state)
     return uv_loop_close(&loop);
 }
 
-/* ---- tests --------------------------------------------------------------------------- */
+/* ---- Tests ---- */
 
 static void observers_share_a_pidfd(void **state)
 {

@@ -46,7 +46,7 @@ static void close_loop(uv_loop_t *loop, struct shuf__psi *psi)
     assert_int_equal(uv_loop_close(loop), 0);
 }
 
-/* ---- reads of a file ---- */
+/* ---- Reads of a file ---- */
 
 static void write_stalled(const char *path, uint64_t us)
 {
@@ -112,7 +112,7 @@ static void stall_threshold_is_a_twentieth(void **state)
     close_loop(&loop, &psi);
 }
 
-/* ---- the trigger ---- */
+/* ---- The trigger ---- */
 
 /* Reads a file that exceeds the memory of its group, repeatedly. */
 static void thrash(int channel, void *context)

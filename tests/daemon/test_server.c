@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 /* The daemon of all tests that need no settings of their own. */
-/* ---- messages ---- */
+/* ---- Messages ---- */
 
 static void test_handshake(void **state)
 {
@@ -236,7 +236,7 @@ static void test_empty_shard(void **state)
     wire_close(w);
 }
 
-/* ---- bad requests ---- */
+/* ---- Bad requests ---- */
 
 static void test_bad_permutes_are_refused(void **state)
 {
@@ -313,7 +313,7 @@ static void test_bad_views_are_refused(void **state)
     wire_close(w);
 }
 
-/* ---- clients that leave, wait or are many ---- */
+/* ---- Clients that leave, wait or are many ---- */
 
 static void test_client_leaves_during_computation(void **state)
 {

@@ -112,7 +112,7 @@ static struct wire *send_permutation(const struct harness *h, uint64_t n)
     return w;
 }
 
-/* ---- tests ---- */
+/* ---- Tests ---- */
 
 static void test_start_and_end_are_reported(void **state)
 {

@@ -63,7 +63,7 @@ static uint8_t *receive_payload(struct wire *w, const Shuf__Reply *reply)
     return bytes;
 }
 
-/* ---- fields -------------------------------------------------------------------------- */
+/* ---- Fields ---- */
 
 static void shuffle_by_mapping(void **state)
 {
@@ -206,7 +206,7 @@ static void result_stays_on_the_side_of_input(void **state)
     wire_close(w);
 }
 
-/* ---- the input ----------------------------------------------------------------------- */
+/* ---- The input ---- */
 
 /* A request may release its own input. The release takes effect after the shuffle. */
 static void input_is_released_after_shuffle(void **state)
@@ -360,7 +360,7 @@ static void lease_of_other_connection_is_refused(void **state)
     wire_close(w);
 }
 
-/* ---- when memory is free again ----------------------------------------------------- */
+/* ---- When memory is free again ---- */
 
 static void expect_used(const struct harness *h, uint64_t host_used, uint64_t pending_free)
 {
@@ -456,7 +456,7 @@ static void shuffled_buffer_of_killed_client_is_freed(void **state)
     check_killed(*state, true);
 }
 
-/* ---- budgets ---------------------------------------------------------------------------- */
+/* ---- Budgets ---- */
 
 static void buffers_count_in_the_budget(void **state)
 {

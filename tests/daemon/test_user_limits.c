@@ -89,7 +89,7 @@ static int stop(void **state)
     return harness_stop(&h) ? 0 : -1;
 }
 
-/* ---- ways to take memory ---- */
+/* ---- Ways to take memory ---- */
 
 /* Sends requests until one is refused, and returns how many succeeded. The text of the refusal must
  * have these words. */
@@ -183,7 +183,7 @@ static uint64_t take_buffers(struct wire *w, uint64_t seed, const char *words)
     }
 }
 
-/* ---- users ---- */
+/* ---- Users ---- */
 
 struct greed {
     take *take;
@@ -305,7 +305,7 @@ static Shuf__User row_of(uid_t uid)
         }                                                              \
     } while (0)
 
-/* ---- one user takes all ---- */
+/* ---- One user takes all ---- */
 
 /* A sixteenth is for root, and another for users who have little. So the user gets 0.75 of 14/16 of
  * 256 MiB. */
@@ -362,7 +362,7 @@ static void prefetches(void **state)
     expect_to_leave_room(&(struct greed){take_prefetches, CONNECTIONS, 0, ""});
 }
 
-/* ---- users together ---- */
+/* ---- Users together ---- */
 
 /* The second user has three quarters of the rest, and the third is served. */
 static void two_users_leave_room_for_a_third(void **state)
@@ -479,7 +479,7 @@ static void a_result_is_charged_once(void **state)
     AWAIT_ROW(SECOND_UID, r, r.clients == 0 && r.leases == 0 && r.bytes == r.idle);
 }
 
-/* ---- limits that a request can never meet, and their texts ---- */
+/* ---- Limits that a request can never meet, and their texts ---- */
 
 static void ask_for_too_much(int channel, void *context)
 {
@@ -531,7 +531,7 @@ static void a_ready_block_is_no_exception(void **state)
     child_join(&child);
 }
 
-/* ---- leases and blocks ---- */
+/* ---- Leases and blocks ---- */
 
 static uint64_t take_one_often(struct wire *w, uint64_t seed, const char *words)
 {

@@ -43,7 +43,7 @@ static struct fake_context *current_context(void)
     return fake.depth > 0 ? fake.stack[fake.depth - 1] : NULL;
 }
 
-/* ---- Devices and contexts ------------------------------------------------------ */
+/* ---- Devices and contexts ---- */
 
 EXPORT int cuInit(unsigned flags)
 {
@@ -122,7 +122,7 @@ EXPORT int cuDevicePrimaryCtxRelease_v2(int device)
     return SUCCESS;
 }
 
-/* ---- Memory by descriptors ------------------------------------------------------- */
+/* ---- Memory by descriptors ---- */
 
 static struct mapping *find_mapping(uint64_t address, size_t size)
 {
@@ -225,7 +225,7 @@ EXPORT int cuMemRelease(unsigned long long allocation)
     return SUCCESS;
 }
 
-/* ---- Memory and events by handles -------------------------------------------------- */
+/* ---- Memory and events by handles ---- */
 
 struct ipc_handle {
     void *pointer;

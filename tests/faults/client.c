@@ -91,7 +91,7 @@ static bool receive(void *context, const void *bytes, size_t size)
     return true;
 }
 
-/* ---- Permutations ------------------------------------------------------------------ */
+/* ---- Permutations ---- */
 
 static void permute(shuf *h)
 {
@@ -169,7 +169,7 @@ static void look_up_by_rank_index(shuf *h)
         wrong("rank index");
 }
 
-/* ---- Numbers ------------------------------------------------------------------------- */
+/* ---- Numbers ---- */
 
 static const shuf_request numbers = {
     .kind = SHUF_NUMBERS,
@@ -214,7 +214,7 @@ static void summarize_numbers(shuf *h)
         wrong("draw summary");
 }
 
-/* ---- Records and plans --------------------------------------------------------------- */
+/* ---- Records and plans ---- */
 
 static void shuffle(shuf *h)
 {
@@ -256,7 +256,7 @@ static void exchange(shuf *h)
             wrong("exchange");
 }
 
-/* ---- The daemon ---------------------------------------------------------------------- */
+/* ---- The daemon ---- */
 
 static void ask(shuf *h)
 {
@@ -310,7 +310,7 @@ static void release(shuf *h, shuf_lease **lease)
         wrong("a lease after its release");
 }
 
-/* ---- Results ------------------------------------------------------------------------- */
+/* ---- Results ---- */
 
 static void lease(shuf *h)
 {
@@ -359,7 +359,7 @@ static void lease_numbers(shuf *h)
     release(h, &taken);
 }
 
-/* ---- Buffers ------------------------------------------------------------------------- */
+/* ---- Buffers ---- */
 
 static void shuffle_buffer(shuf *h, const shuf_lease *buffer, const shuf_lease_options *options)
 {
@@ -393,7 +393,7 @@ static void use_copied_buffer(shuf *h)
     use_buffer(h, &(shuf_lease_options){.transports = SHUF_INLINE});
 }
 
-/* ---- One-sided plans ----------------------------------------------------------------- */
+/* ---- One-sided plans ---- */
 
 /* Rank 1 of two ranks that have a half of the records each gets them in one part. Each rank is one
  * window. */
@@ -421,7 +421,7 @@ static void lease_one_sided(shuf *h)
     release(h, &plan);
 }
 
-/* ---- The list ------------------------------------------------------------------------ */
+/* ---- The list ---- */
 
 struct search {
     uint64_t id;
@@ -447,7 +447,7 @@ static void list(shuf *h)
     release(h, &taken);
 }
 
-/* ---- Device memory ------------------------------------------------------------------- */
+/* ---- Device memory ---- */
 
 static void lease_of_device(shuf *h, shuf_transport transport)
 {

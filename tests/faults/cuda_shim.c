@@ -63,7 +63,7 @@ static const char *report;
 static get_proc_address *real_get_proc_address;
 static _Thread_local const struct thunk *last_query;
 
-/* ---- The decision of one call ---------------------------------------------- */
+/* ---- The decision of one call ---- */
 
 /* In the registers RAX and RDX: the function to jump to, or NULL and the error to return. */
 struct decision {
@@ -127,7 +127,7 @@ __attribute__((visibility("hidden"), used)) struct decision shuf_decide(uint64_t
     return call;
 }
 
-/* ---- Thunks ------------------------------------------------------------------- */
+/* ---- Thunks ---- */
 
 __asm__("    .text\n"
         "    .balign 16\n"
@@ -196,7 +196,7 @@ static int get_thunk(const char *name, void **function, int version, uint64_t fl
     return result;
 }
 
-/* ---- dlsym() --------------------------------------------------------------------- */
+/* ---- dlsym() ---- */
 
 static void *real_dlsym(void *library, const char *name)
 {

@@ -110,7 +110,7 @@ static bool report_failure(const char *name, const void *caller)
     return write_report(text, O_EXCL);
 }
 
-/* ---- Chains of callers ------------------------------------------------------------ */
+/* ---- Chains of callers ---- */
 
 enum { CHAIN = 10, CHAINS = 1 << 16 };
 
@@ -138,7 +138,7 @@ static bool is_first_of_chain(unsigned long call)
     return chains[call] != 0;
 }
 
-/* ---- The decision of one call ----------------------------------------------------- */
+/* ---- The decision of one call ---- */
 
 static bool fails_in(const char *name, int error, const void *caller)
 {
@@ -168,7 +168,7 @@ static void pass_on_calls(void)
     is_paused = false;
 }
 
-/* ---- Memory ---------------------------------------------------------------------- */
+/* ---- Memory ---- */
 
 static bool is_resolving;
 static void *(*real_malloc)(size_t);
@@ -358,7 +358,7 @@ CALL(int, pthread_create,
      (thread, attributes, start, argument), EAGAIN, EAGAIN)
 #undef CALL
 
-/* ---- Files ----------------------------------------------------------------------- */
+/* ---- Files ---- */
 
 EXPORT int open(const char *path, int flags, ...)
 {
@@ -454,7 +454,7 @@ ALIAS(ftruncate);
 ALIAS(readdir);
 ALIAS(scandir);
 
-/* ---- Streams --------------------------------------------------------------------- */
+/* ---- Streams ---- */
 
 /* The bytes in the buffer of the stream are lost, as after a failed write() inside libc. */
 static void set_error(FILE *stream)
@@ -521,7 +521,7 @@ EXPORT int fclose(FILE *stream)
     return is_written && fails("fclose", ENOSPC) ? EOF : result;
 }
 
-/* ---- Names ----------------------------------------------------------------------- */
+/* ---- Names ---- */
 
 /* The functions of glibc crash if they get no memory, so only the whole call fails. */
 #define NAME_CALL(type, name, parameters, arguments, failure) \
@@ -562,7 +562,7 @@ EXPORT int pthread_getattr_np(pthread_t thread, pthread_attr_t *attributes)
     return error;
 }
 
-/* ---- Processes ------------------------------------------------------------------- */
+/* ---- Processes ---- */
 
 /* The program that is executed continues to count. */
 EXPORT int execv(const char *path, char *const arguments[])
@@ -634,7 +634,7 @@ EXPORT long syscall(long number, ...)
                 argument[5]);
 }
 
-/* ---- The count ---------------------------------------------------------------------- */
+/* ---- The count ---- */
 
 static unsigned long number_of(const char *name)
 {

@@ -38,7 +38,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     return sets[0] == NULL;
 }
 
-/* ---- The expected values ------------------------------------------------------ */
+/* ---- The expected values ---- */
 
 struct row {
     const struct shuf__permutation *p;
@@ -106,7 +106,7 @@ static void fill_stream(const struct shuf__request *request, uint64_t *out)
     }
 }
 
-/* ---- The backends -------------------------------------------------------------- */
+/* ---- The backends ---- */
 
 static void fail(const struct shuf__request *request, int set, const char *what, uint64_t index,
                  uint64_t is, uint64_t expected)
@@ -181,7 +181,7 @@ static void check_result(const struct shuf__request *request)
             check_values(set, request, expected, &shape);
 }
 
-/* ---- The requests --------------------------------------------------------------- */
+/* ---- The requests ---- */
 
 /* The plain loop is slow for algorithms that leave values out, so their domains are small. */
 static struct shuf__permutation take_permutation(struct fuzz_bytes *bytes)

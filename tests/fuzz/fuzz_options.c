@@ -22,7 +22,7 @@ static bool is_running; /* true while the target runs; false when libFuzzer itse
 static int code;
 static char line[LINE];
 
-/* ---- The replaced functions ------------------------------------------------------ */
+/* ---- The replaced functions ---- */
 
 _Noreturn void __wrap_exit(int status);
 _Noreturn void __real_exit(int status);
@@ -83,7 +83,7 @@ error_t __wrap_argp_parse(const struct argp *argp, int argc, char **argv, unsign
     return 0;
 }
 
-/* ---- The verbs --------------------------------------------------------------------- */
+/* ---- The verbs ---- */
 
 static void check_permutation(const shuf_request *permutation)
 {
@@ -190,7 +190,7 @@ static const struct {
              {"mix", mix},
              {"shuffle", shuffle}};
 
-/* ---- The target ------------------------------------------------------------------ */
+/* ---- The target ---- */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {

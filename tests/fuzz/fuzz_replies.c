@@ -29,7 +29,7 @@ static int daemon_end;
 static struct fuzz_bytes rest;
 static uint8_t descriptor; /* the kind of descriptor to send with the first bytes; 0: none */
 
-/* ---- The connection ---------------------------------------------------------------- */
+/* ---- The connection ---- */
 
 int __wrap_connect(int fd, const struct sockaddr *address, socklen_t length);
 
@@ -198,7 +198,7 @@ static void start_daemon(const uint8_t *data, size_t size)
     client_end = ends[1];
 }
 
-/* ---- The calls ----------------------------------------------------------------------- */
+/* ---- The calls ---- */
 
 static const shuf_request permutation = {.permutation = {.n = N, .seed = 7, .dtype = SHUF_U32}};
 static const shuf_request numbers = {
@@ -389,7 +389,7 @@ static shuf_status (*const calls[])(shuf *) = {
     permute,     permute_each, summarize, draw,   draw_summary,  look_up,  lease,   leases,
     read_status, drop,         metrics,   buffer, shuffle_lease, prefetch, shuffle, inline_buffer};
 
-/* ---- The target ---------------------------------------------------------------------- */
+/* ---- The target ---- */
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed)
 {

@@ -40,7 +40,7 @@ static uint64_t draw_lease(const struct client *c, struct fuzz_bytes *bytes)
     return c->held > 0 && number < 220 ? c->leases[number % c->held].id : c->prefetched;
 }
 
-/* ---- The delivery of a result ---------------------------------------------------------------- */
+/* ---- The delivery of a result ---- */
 
 /* The memory that the pointers of a delivery refer to. */
 struct delivered {
@@ -116,7 +116,7 @@ static void send_result(struct client *c, struct shuf__result_message *m, const 
     send_body(c, SHUF__REQUEST__BODY_RESULT, shuf__result_message_link(m), w);
 }
 
-/* ---- Results --------------------------------------------------------------------------------- */
+/* ---- Results ---- */
 
 /* A few values of each row. Ranges that the daemon refuses are rare. */
 static void draw_slice(struct shuf__result_message *m, struct fuzz_bytes *bytes,
@@ -257,7 +257,7 @@ static void request_large_summary(struct fuzz_bytes *bytes)
     send_result(c, &m, &w);
 }
 
-/* ---- Exchanges ------------------------------------------------------------------------------- */
+/* ---- Exchanges ---- */
 
 /* Divides n records among the ranks: evenly, or by the script. */
 static void draw_sizes(struct fuzz_bytes *bytes, bool even, uint64_t n, uint64_t world,
@@ -318,7 +318,7 @@ static void request_exchange(struct fuzz_bytes *bytes)
     send_result(c, &m, &w);
 }
 
-/* ---- Buffers and shuffles -------------------------------------------------------------------- */
+/* ---- Buffers and shuffles ---- */
 
 static void request_buffer(struct fuzz_bytes *bytes)
 {
@@ -395,7 +395,7 @@ static void request_shuffle(struct fuzz_bytes *bytes)
     send_result(c, &m, &w);
 }
 
-/* ---- Requests without a result --------------------------------------------------------------- */
+/* ---- Requests without a result ---- */
 
 static void request_release(struct fuzz_bytes *bytes)
 {
@@ -520,7 +520,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     return 0;
 }
 
-/* ---- The loop -------------------------------------------------------------------------------- */
+/* ---- The loop ---- */
 
 static void turn(void)
 {
@@ -549,7 +549,7 @@ static void settle(void)
     }
 }
 
-/* ---- Steps that are no requests -------------------------------------------------------------- */
+/* ---- Steps that are no requests ---- */
 
 static void end_client(struct fuzz_bytes *bytes)
 {
@@ -593,7 +593,7 @@ static void pause_loop(struct fuzz_bytes *bytes)
         turn();
 }
 
-/* ---- The script ------------------------------------------------------------------------------ */
+/* ---- The script ---- */
 
 static void (*const steps[])(struct fuzz_bytes *) = {
     request_permute, request_stream,  request_exchange,      request_shuffle, request_buffer,

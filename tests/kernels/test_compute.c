@@ -149,7 +149,7 @@ static void expect_workspace(unsigned allocations, uint64_t units, unsigned free
     assert_int_equal(seen.workspace != NULL, units > 0 && seen.launches > 0);
 }
 
-/* ---- workspaces --------------------------------------------------------------------------- */
+/* ---- Workspaces ---- */
 
 static void no_workspace_is_allocated_if_none_is_needed(void **state)
 {
@@ -350,7 +350,7 @@ static uint64_t position_of(const struct shuf__computation *computation, uint64_
     return (p->offset + index * p->stride) % p->n;
 }
 
-/* ---- the fake device ---- */
+/* ---- The fake device ---- */
 
 /* The progress of a computation. */
 struct launch_run {
@@ -449,7 +449,7 @@ static void check_computation(struct fixture *s, uint64_t max_tiles, uint64_t mi
     free(run.evaluated);
 }
 
-/* ---- computations ---- */
+/* ---- Computations ---- */
 
 static void draw_slice(struct shuf__computation *computation)
 {

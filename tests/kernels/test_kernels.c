@@ -320,7 +320,7 @@ static void memory_is_reported(void **state)
     assert_in_range(available, 1, total);
 }
 
-/* ---- Cancelling ----------------------------------------------------------- */
+/* ---- Cancelling ---- */
 
 static bool is_past(void *context)
 {

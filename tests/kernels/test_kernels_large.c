@@ -142,7 +142,7 @@ static void fixed_point_beyond_n_is_skipped(void **state)
     compare_shuffled(&computation);
 }
 
-/* ---- shuffles of several launches ---- */
+/* ---- Shuffles of several launches ---- */
 
 static uint64_t fingerprint_of(const struct shuf__block *block, unsigned width, uint64_t values)
 {
@@ -278,7 +278,7 @@ static void batch_of_padded_shards_matches(void **state)
     compare_with_cpu(&computation);
 }
 
-/* ---- late slices ---- */
+/* ---- Late slices ---- */
 
 /* The CPU has filled `cpus` completely. The launches of the GPU fill `gpus`. */
 struct rank_indexes {

@@ -25,7 +25,7 @@
 
 enum { UNIT = SHUF__BLOCK_UNIT };
 
-/* ---- Every kind ----------------------------------------------------------- */
+/* ---- Every kind ---- */
 
 static void expect_zeros(const struct shuf__block *block)
 {
@@ -144,7 +144,7 @@ static void free_returns_device_memory(void **state)
     assert_in_range(after, before - 64 * UNIT, UINT64_MAX);
 }
 
-/* ---- Waiting -------------------------------------------------------------- */
+/* ---- Waiting ---- */
 
 static uint64_t fingerprint_of(const struct shuf__block *block,
                                const struct shuf__computation *computation)
@@ -252,7 +252,7 @@ static void event_follows_each_launch(void **state)
     backend->ops->free(backend, &block);
 }
 
-/* ---- Threads -------------------------------------------------------------- */
+/* ---- Threads ---- */
 
 /* This test must be the first one, because a later computation starts the process's team of
  * threads. */

@@ -90,7 +90,7 @@ static void check_known(const struct fixture *s, bool all)
         assert_true(all ? s->rank_index->known == tiles : s->rank_index->known > 0);
 }
 
-/* ---- slices ---- */
+/* ---- Slices ---- */
 
 static const uint64_t sizes[] = {16385,  20000,       32767,       32769,       65535,      65537,
                                  100003, BIT(17) - 1, BIT(17) + 1, BIT(18) - 1, BIT(18) + 1};
@@ -254,7 +254,7 @@ static void slices_beyond_32_bits_match(void **state)
     }
 }
 
-/* ---- cost ---- */
+/* ---- Cost ---- */
 
 static atomic_uint cancel_calls;
 
@@ -369,7 +369,7 @@ static void rank_index_is_used_for_late_slices(void **state)
     assert_true(shuf__rank_index_helps(&any, &computation.request));
 }
 
-/* ---- look-ups ---- */
+/* ---- Look-ups ---- */
 
 static struct shuf__computation look_up_computation(const struct fixture *s, bool inverse)
 {

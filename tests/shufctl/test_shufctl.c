@@ -20,7 +20,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* ---- The values --------------------------------------------------------- */
+/* ---- The values ---- */
 
 static void published_vectors_match(void **state)
 {
@@ -224,7 +224,7 @@ static void rest_at_end_is_empty(void **state)
     json_decref(o);
 }
 
-/* ---- Formats ------------------------------------------------------------ */
+/* ---- Formats ---- */
 
 /* Compares the whole header with the header that NumPy writes. It has 128 bytes; 118 of them follow
  * the length. */
@@ -586,7 +586,7 @@ static void wrong_options_are_explained(void **state)
     shufctl_fail(69, "socket /nowhere/s", "top --socket /nowhere/s");
 }
 
-/* ---- on a terminal ---- */
+/* ---- On a terminal ---- */
 
 #ifdef SHUF_HAVE_NCURSES
 
@@ -638,7 +638,7 @@ static void unknown_terminals_get_text(void **state)
 
 #endif
 
-/* ---- the numbers ---- */
+/* ---- The numbers ---- */
 
 static void quantiles_are_bucket_bounds(void **state)
 {

@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- a machine made of files ---- */
+/* ---- A machine made of files ---- */
 
 static char root[64];
 
@@ -398,7 +398,7 @@ static void check_as_user_of_units_is_advised(void **state)
     shuf_close(patient.handle);
 }
 
-/* ---- this machine ---- */
+/* ---- This machine ---- */
 
 static void doctor_with_daemon(void **state)
 {

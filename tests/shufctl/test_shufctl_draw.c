@@ -21,7 +21,7 @@ static uint64_t bits_at(const char *values, unsigned width, uint64_t i)
     return bits;
 }
 
-/* ---- values ------------------------------------------------------------------- */
+/* ---- Values ---- */
 
 static void arguments_of(const struct golden_stream *row, char *text, size_t size)
 {
@@ -78,7 +78,7 @@ static void golden_table_matches(void **state)
     fclose(table);
 }
 
-/* ---- formats ------------------------------------------------------------------ */
+/* ---- Formats ---- */
 
 static const struct {
     /* verb: with the options that it requires; descr: the type's name in NumPy, or NULL if NumPy
@@ -209,7 +209,7 @@ static void example_matches_daemon(void **state)
     command_free(&c);
 }
 
-/* ---- summaries ---------------------------------------------------------------- */
+/* ---- Summaries ---- */
 
 static double member_real(const json_t *object, const char *key)
 {
@@ -456,7 +456,7 @@ static void undefined_moments_are_null(void **state)
     }
 }
 
-/* ---- mistakes ----------------------------------------------------------------- */
+/* ---- Mistakes ---- */
 
 static void wrong_options_are_explained(void **state)
 {

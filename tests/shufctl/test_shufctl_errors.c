@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- Mistakes ----------------------------------------------------------- */
+/* ---- Mistakes ---- */
 
 static void wrong_verbs_are_explained(void **state)
 {
@@ -522,7 +522,7 @@ static void closed_pipe_ends_output(void **state)
     }
 }
 
-/* ---- Files, terminals, signals ------------------------------------------ */
+/* ---- Files, terminals, signals ---- */
 
 static void terminal_gets_only_text(void **state)
 {

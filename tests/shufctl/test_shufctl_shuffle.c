@@ -63,7 +63,7 @@ static void check_records(const char *algorithm, uint64_t n, uint64_t record, ui
     free(p);
 }
 
-/* ---- forward and inverse --------------------------------------------------------- */
+/* ---- Forward and inverse ---- */
 
 static void check_npy(int version, const char *descr, const char *shape, uint64_t n,
                       uint64_t record)
@@ -132,7 +132,7 @@ static void raw_files_are_shuffled(void **state)
     }
 }
 
-/* ---- reports ---------------------------------------------------------------- */
+/* ---- Reports ---- */
 
 static void summary_as_text_and_json(void **state)
 {
@@ -168,7 +168,7 @@ static void summary_as_text_and_json(void **state)
     shufctl_remove("s");
 }
 
-/* ---- mistakes --------------------------------------------------------------------- */
+/* ---- Mistakes ---- */
 
 static void expect_refused(int status, const char *words, const char *options)
 {
@@ -512,7 +512,7 @@ static void array_above_the_budget_is_shuffled(void **state)
     assert_int_equal(shufctl_count_files(), 0);
 }
 
-/* ---- interrupted runs -------------------------------------------------------------- */
+/* ---- Interrupted runs ---- */
 
 /* Waits until the daemon has this number of leases, and no buffers. */
 static void await_leases(uint64_t leases)

@@ -42,7 +42,7 @@ static int tear_down(void **state)
     return shufctl_tear_down(state) == 0 && stopped ? 0 : -1;
 }
 
-/* ---- larger than the budget ---------------------------------------------------------- */
+/* ---- Larger than the budget ---- */
 
 static const char *const requests[] = {
     "permute --n 6000003 --seed 7",
@@ -151,7 +151,7 @@ static void shufctl_needs_little_memory(void **state)
     command_free(&c);
 }
 
-/* ---- larger than the cache -------------------------------------------------------------- */
+/* ---- Larger than the cache ---- */
 
 static json_int_t computed_count(const char *socket)
 {
@@ -185,7 +185,7 @@ static void values_are_sent_during_computation(void **state)
     assert_true(harness_stop(&uncached));
 }
 
-/* ---- cached ---------------------------------------------------------------------------- */
+/* ---- Cached ---- */
 
 static void repeated_request_is_cached(void **state)
 {
@@ -205,7 +205,7 @@ static void repeated_request_is_cached(void **state)
         }
 }
 
-/* ---- csv ------------------------------------------------------------------------------- */
+/* ---- CSV ---- */
 
 static void csv_files_match(void **state)
 {
@@ -224,7 +224,7 @@ static void csv_files_match(void **state)
     shufctl_remove("a.csv");
 }
 
-/* ---- ends ------------------------------------------------------------------------------ */
+/* ---- Ends ---- */
 
 /* A limit on the size of files imitates a full disk: the write fails with EFBIG. */
 static void full_disk_leaves_no_partial_file(void **state)
@@ -285,7 +285,7 @@ static void interrupt_ends_shufctl(void **state)
     }
 }
 
-/* ---- terminals -------------------------------------------------------------------------- */
+/* ---- Terminals ---- */
 
 static void values_on_a_terminal(void **state)
 {
@@ -482,7 +482,7 @@ static void loss_during_shuffle_is_an_error(void **state)
         shufctl_remove("out");
 }
 
-/* ---- a daemon that is lost while it computes ---- */
+/* ---- A daemon that is lost while it computes ---- */
 
 /* Starts shufctl, and stops it when the daemon has a job of it: its next wait is for a reply, or to
  * send. The other commands are stopped, so they have no jobs. */

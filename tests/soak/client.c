@@ -55,7 +55,7 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* ---- results ------------------------------------------------------------------- */
+/* ---- Results ---- */
 
 static void wrong(const char *call, uint64_t n, uint64_t seed, uint64_t position)
 {
@@ -114,7 +114,7 @@ static void compare(const uint32_t *values, const shuf_request *p, const char *c
             return;
 }
 
-/* ---- copies -------------------------------------------------------------------- */
+/* ---- Copies ---- */
 
 static void copy_permutation(void)
 {
@@ -209,7 +209,7 @@ static void copy(void)
     calls[random_below(sizeof calls / sizeof *calls)]();
 }
 
-/* ---- leases -------------------------------------------------------------------- */
+/* ---- Leases ---- */
 
 static void take_lease(shuf_lease **lease)
 {
@@ -272,7 +272,7 @@ static void lease(void)
     }
 }
 
-/* ---- a reader in a hurry, and one without ----------------------------------------- */
+/* ---- A reader in a hurry, and one without ---- */
 
 struct reading {
     shuf_request request;
@@ -346,7 +346,7 @@ static void cancel(void)
         read_in_chunks(1 + random_below(8), 0);
 }
 
-/* ---- files ---------------------------------------------------------------------- */
+/* ---- Files ---- */
 
 static bool run(const char *const *arguments)
 {
@@ -396,7 +396,7 @@ static void write_file(void)
     unlink(path);
 }
 
-/* ---- the program ------------------------------------------------------------------ */
+/* ---- The program ---- */
 
 static const struct role {
     const char *name;

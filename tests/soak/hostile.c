@@ -50,7 +50,7 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* ---- the texts ------------------------------------------------------------------- */
+/* ---- The texts ---- */
 
 static void add_request(struct text *text, Shuf__Request *request)
 {
@@ -125,7 +125,7 @@ static void make_texts(unsigned seed)
     make_flood(&texts[FLOOD]);
 }
 
-/* ---- connections ------------------------------------------------------------------ */
+/* ---- Connections ---- */
 
 static void end(struct connection *c)
 {

@@ -151,7 +151,7 @@ struct shuf__computation computation_stream(enum shuf__distribution distribution
                                                              .count = count}}};
 }
 
-/* ---- The expected values of one row, by the inline algorithms ------------ */
+/* ---- The expected values of one row, by the inline algorithms ---- */
 
 struct reference {
     const struct shuf__request *request;
@@ -240,7 +240,7 @@ uint64_t *computation_expected_values(const struct shuf__computation *computatio
     return values;
 }
 
-/* ---- Running -------------------------------------------------------------- */
+/* ---- Running ---- */
 
 static void expect_ok(shuf_status status, const struct shuf__error *error)
 {

@@ -361,7 +361,7 @@ void lease_server_script(int fd, int connection)
     }
 }
 
-/* ---- For tests --------------------------------------------------------------- */
+/* ---- For tests ---- */
 
 int lease_server_mappings(void)
 {

@@ -25,7 +25,7 @@ int peer_stop(void);
 /* The path of the socket, valid from start to stop. */
 const char *peer_path(void);
 
-/* ---- For scripts -------------------------------------------------------------- */
+/* ---- For scripts ---- */
 
 void peer_send(int fd, const void *bytes, size_t size);
 
@@ -125,7 +125,7 @@ void lease_server_check(const shuf_lease *lease, int connection, uint64_t block)
 /* The number of mappings that this process has of the fake daemon's descriptors. */
 int lease_server_mappings(void);
 
-/* ---- For other scripts ---------------------------------------------------------- */
+/* ---- For other scripts ---- */
 
 /* To a request for a permutation of n values in the block. */
 struct lease_server_reply lease_server_reply_to(uint64_t n, uint64_t block, bool prefetch);

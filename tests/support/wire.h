@@ -106,7 +106,7 @@ uint64_t wire_private_bytes(pid_t pid);
 unsigned wire_descriptors(pid_t pid);
 void wire_show_descriptors(pid_t pid); /* prints them to stderr */
 
-/* ---- leases ---- */
+/* ---- Leases ---- */
 
 /* The transport of the memory in which the backend computes. */
 Shuf__Transport wire_backend_transport(const char *backend);
@@ -121,7 +121,7 @@ void wire_release(struct wire *w, uint64_t lease, uint64_t block);
 const void *wire_map(struct wire *w, uint64_t bytes);
 void wire_unmap(const void *view, uint64_t bytes);
 
-/* ---- requests ---- */
+/* ---- Requests ---- */
 
 /* A list with this transport, which may be unknown. Static. */
 Shuf__Transport *wire_accept(Shuf__Transport transport);

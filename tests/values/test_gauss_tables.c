@@ -34,7 +34,7 @@ static int read_header(void **state)
     return shuf__header_read(&tables) && shuf__prove(&tables, &proof) ? 0 : -1;
 }
 
-/* ---- The committed table ----------------------------------------------------- */
+/* ---- The committed table ---- */
 
 static void entries_are_odd_and_sums_exact(void **state)
 {
@@ -101,7 +101,7 @@ static void proof_detects_wrong_tables(void **state)
     assert_int_equal(faults_of(&changed), 2);
 }
 
-/* ---- Laws -------------------------------------------------------------------- */
+/* ---- Laws ---- */
 
 enum { TINY = 4 };
 
@@ -177,7 +177,7 @@ static void gradients_match_differences(void **state)
     }
 }
 
-/* ---- Blocks ------------------------------------------------------------------- */
+/* ---- Blocks ---- */
 
 /* Compares exact moments of Walsh coefficients of random signs with the means of a random sample.
  * The exclusive or of the four indices is 0. */
@@ -246,7 +246,7 @@ static void joint_cosines_match_sums_of_entries(void **state)
     assert_near(shuf__cosine_first(&tables, 2, t), (both[0] + both[1]) / 2 - exp(-t * t), 2e-10);
 }
 
-/* ---- Rounding ----------------------------------------------------------------- */
+/* ---- Rounding ---- */
 
 static void rounding_keeps_sum_of_squares(void **state)
 {

@@ -365,7 +365,7 @@ static void small_sizes_are_permuted(void **state)
     check_permutation(BIT(17) - 1);
 }
 
-/* ---- The parts of a round --------------------------------------------------- */
+/* ---- The parts of a round ---- */
 
 static void shape_has_expected_maps(void **state)
 {
@@ -573,7 +573,7 @@ static void keys_are_unrelated(void **state)
         }
 }
 
-/* ---- The prime -------------------------------------------------------------- */
+/* ---- The prime ---- */
 
 static bool has_no_divisor(uint64_t p)
 {

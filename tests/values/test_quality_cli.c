@@ -39,7 +39,7 @@ static json_t *report_of(const char *text, int status)
     return json_parse(c.out.bytes);
 }
 
-/* ---- Sources -------------------------------------------------------------------- */
+/* ---- Sources ---- */
 
 /* Both scripts report the same findings, and exit with `end`. */
 static void expect_same_findings(const char *one, const char *other, int end)
@@ -143,7 +143,7 @@ static void bits_come_from_values(void **state)
     command_free(&c);
 }
 
-/* ---- Mistakes ------------------------------------------------------------------- */
+/* ---- Mistakes ---- */
 
 /* Six rounds of Philox leave a difference in whole words, seven do not. */
 static void words_differ_by_rounds(void **state)
@@ -267,7 +267,7 @@ static void help_succeeds(void **state)
     }
 }
 
-/* ---- Reports -------------------------------------------------------------------- */
+/* ---- Reports ---- */
 
 static void report_has_every_figure(void **state)
 {

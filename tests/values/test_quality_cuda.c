@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Permutations ---------------------------------------------------------------- */
+/* ---- Permutations ---- */
 
 static struct shuf__findings judge_rows(uint32_t n, uint64_t samples, bool vary_seed, bool device)
 {
@@ -65,7 +65,7 @@ static void cuda_rows_have_same_findings(void **state)
     }
 }
 
-/* ---- Streams --------------------------------------------------------------------- */
+/* ---- Streams ---- */
 
 enum { VALUES = 3 << 17 };
 

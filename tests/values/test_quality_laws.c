@@ -61,7 +61,7 @@ static void assert_near(double value, double expected, double error)
         fail_msg("%.17g: expected %.17g", value, expected);
 }
 
-/* ---- Distributions ------------------------------------------------------------ */
+/* ---- Distributions ---- */
 
 static uint64_t fixed_points(uint32_t n, const uint32_t *row)
 {
@@ -232,7 +232,7 @@ static void fast_inversions_match_plain_count(void **state)
     }
 }
 
-/* ---- Sums of squares ------------------------------------------------------------ */
+/* ---- Sums of squares ---- */
 
 /* A test, and sums of its statistics over all permutations. Each permutation is one row, counted as
  * if it had occurred `times` times. */

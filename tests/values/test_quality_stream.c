@@ -37,7 +37,7 @@ static void free_law(struct shuf__stream_law *law)
     free(law);
 }
 
-/* ---- Laws ------------------------------------------------------------------------ */
+/* ---- Laws ---- */
 
 static double moment(const struct shuf__stream_law *law, int power)
 {
@@ -214,7 +214,7 @@ static void poisson_p_values_match(void **state)
     assert_near(shuf__poisson_p(4003920, 4e6), 0.05, 1e-4); /* 1.96 standard deviations */
 }
 
-/* ---- Streams --------------------------------------------------------------------- */
+/* ---- Streams ---- */
 
 static void add_findings(const char *name, shuf_dtype dtype, uint64_t samples, uint64_t seed,
                          int threads, uint32_t tests, struct shuf__findings *findings)
@@ -324,7 +324,7 @@ static void broken_gauss_fails(void **state)
     expect_failure("broken-gauss", SHUF_F32, 100000, "digits", "neighbour");
 }
 
-/* ---- Injected faults ------------------------------------------------------------- */
+/* ---- Injected faults ---- */
 
 /* The injected fault of the present test, a function that changes the values of a good stream. */
 static void (*spoil)(uint64_t stream, uint64_t first, size_t count, double *value);
@@ -539,7 +539,7 @@ static void spoiled_streams_fail(void **state)
     }
 }
 
-/* ---- p-values -------------------------------------------------------------------- */
+/* ---- P-values ---- */
 
 /* For each test, about a tenth of the p-values of a good stream is below 0.1. The bounds are wide,
  * because the p-values are not independent and those of counts are conservative. The seeds are

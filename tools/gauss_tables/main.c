@@ -85,7 +85,7 @@ struct options {
     bool check, seeded;
 };
 
-/* ---- Making ------------------------------------------------------------------ */
+/* ---- Making ---- */
 
 static bool make_tables(uint64_t seed, shuf__tables *tables)
 {
@@ -154,7 +154,7 @@ static int check(void)
     return shuf__proof_faults(&proof) == 0 ? EX_OK : EXIT_FAULTS;
 }
 
-/* ---- Options ----------------------------------------------------------------- */
+/* ---- Options ---- */
 
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {

@@ -157,7 +157,7 @@ struct shuf__marginal shuf__marginal_look(const shuf__series a[SHUF__PAIRS])
 
 enum { S = SHUF__SHARED, LAST = SHUF__PAIRED };
 
-/* ---- Single entries ---------------------------------------------------------- */
+/* ---- Single entries ---- */
 
 static void look_at_singles(const struct shuf__entries *e, struct shuf__block *b)
 {
@@ -175,7 +175,7 @@ static void look_at_singles(const struct shuf__entries *e, struct shuf__block *b
     b->z2 += b->above;
 }
 
-/* ---- Moments of Walsh coefficients -------------------------------------------- */
+/* ---- Moments of Walsh coefficients ---- */
 
 static double power(double x, int n)
 {
@@ -206,7 +206,7 @@ double shuf__walsh_moment(const int n[4])
     return sum * 0x1p-32;
 }
 
-/* ---- Two entries -------------------------------------------------------------- */
+/* ---- Two entries ---- */
 
 /* Sums over the positions of a block in one lane. The orders are 2 k and 2 l. */
 struct sums {
@@ -327,7 +327,7 @@ static void look_at_twos(const struct shuf__entries *e, struct shuf__block *b)
     b->three = most(three);
 }
 
-/* ---- Two entries, high orders -------------------------------------------------- */
+/* ---- Two entries, high orders ---- */
 
 /* The coefficients of order 2 i of (x_q + x_(q xor s)) / sqrt(2), added over all q, without the
  * terms of single entries. s is `shift`. */
@@ -373,7 +373,7 @@ struct shuf__block shuf__block_look(const struct shuf__entries *entries)
 
 enum { SHOWN = 16, SIGMAS = 4 };
 
-/* ---- Figures ----------------------------------------------------------------- */
+/* ---- Figures ---- */
 
 static void look_at_integers(const shuf__tables *tables, struct shuf__proof *proof)
 {
@@ -422,7 +422,7 @@ static double values(double score_squared)
     return SHUF__BLOCK * SIGMAS * SIGMAS / score_squared;
 }
 
-/* ---- For people -------------------------------------------------------------- */
+/* ---- For people ---- */
 
 static void line(FILE *to, const char *margin, const char *what, double is)
 {
@@ -540,7 +540,7 @@ int shuf__proof_faults(const struct shuf__proof *p)
 
 enum { HALF_LINE = SHUF__TABLES / 2 };
 
-/* ---- Writing ----------------------------------------------------------------- */
+/* ---- Writing ---- */
 
 static void write_head(const struct shuf__proof *proof, const char *made_by, const char *made_with,
                        FILE *to)
@@ -595,7 +595,7 @@ bool shuf__header_write(const shuf__tables *tables, const struct shuf__proof *pr
     return fflush(to) == 0 && !ferror(to);
 }
 
-/* ---- Reading ----------------------------------------------------------------- */
+/* ---- Reading ---- */
 
 bool shuf__header_read(shuf__tables *tables)
 {

@@ -120,7 +120,7 @@ struct point {
     double mean[N], value;
 };
 
-/* ---- A point ----------------------------------------------------------------- */
+/* ---- A point ---- */
 
 static void look(const struct search *s, struct point *p)
 {
@@ -138,7 +138,7 @@ static void look(const struct search *s, struct point *p)
         p->value += s->total[i] * s->total[i] * p->mean[i] * p->mean[i];
 }
 
-/* ---- Linear equations --------------------------------------------------------- */
+/* ---- Linear equations ---- */
 
 static double dot(const double *a, const double *b, int n)
 {
@@ -191,7 +191,7 @@ static void invert(matrix a, double damping, matrix to)
             to[i][j] = to[j][i] = (i == j) - damping * dot(l[i] + i, l[j] + i, N - i);
 }
 
-/* ---- A step ------------------------------------------------------------------ */
+/* ---- A step ---- */
 
 /* Sets gram to J J^T. J has the derivatives of a pair's own coefficients. */
 static void make_gram(const struct search *s, const struct shuf__pair *pair, matrix gram)

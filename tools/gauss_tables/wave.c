@@ -13,7 +13,7 @@
 
 enum { P = SHUF__PAIRS, T = SHUF__TABLES, M = SHUF__MAGNITUDES, Q = SHUF__BLOCK };
 
-/* ---- Characteristic functions -------------------------------------------------- */
+/* ---- Characteristic functions ---- */
 
 /* The characteristic function of the uniform part. */
 static double smooth(double t)
@@ -96,7 +96,7 @@ struct shuf__waves shuf__waves_look(const shuf__tables *tables)
     return waves;
 }
 
-/* ---- Products of cosines -------------------------------------------------------- */
+/* ---- Products of cosines ---- */
 
 /* The characteristic function of every pair at t c / sqrt(32). */
 struct spectrum {
@@ -172,7 +172,7 @@ static double deviation(int n, double t)
     return sqrt(pow((1 + exp(-2 * t * t)) / 2, n) - exp(-n * t * t));
 }
 
-/* ---- All of them ----------------------------------------------------------------- */
+/* ---- All of them ---- */
 
 struct survey {
     struct shuf__cosines result;

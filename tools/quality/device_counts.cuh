@@ -16,7 +16,7 @@ namespace quality
  * without fused multiply-adds. So a sum near an edge falls in the same cell as on the CPU. A warp
  * takes a superblock. Each thread takes one block of it, and reads 4 or 8 values at a time. */
 
-/* ---- Spread ---------------------------------------------------------------------- */
+/* ---- Spread ---- */
 
 /* Moves a value as shuf__law_spread() does: uniformly among the numbers that are rounded to it. */
 template <typename T> struct Spread {
@@ -73,7 +73,7 @@ template <typename T> struct SpreadBlock {
     }
 };
 
-/* ---- Cells ----------------------------------------------------------------------- */
+/* ---- Cells ---- */
 
 /* Finds cells as shuf__cell() does, by a table of guesses. Each multiple of 1 / per_unit has a
  * guess for the numbers nearest to it. A guess is twice the cell of these numbers. It is one more

@@ -237,7 +237,7 @@ shuf_status shuf__run_on_device(const char *spec, const struct shuf__run_options
     return status;
 }
 
-/* ---- Streams --------------------------------------------------------------------- */
+/* ---- Streams ---- */
 
 /* The tests that a device supports, and the indices of their words. */
 enum { LATTICE, COSINES, NORMS, TIES, SIGNS, PLACES, KNOWN };

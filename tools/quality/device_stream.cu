@@ -33,7 +33,7 @@ template <unsigned HALF = 16> __device__ double transpose_sum(double (&x)[32])
         return x[0];
 }
 
-/* ---- Cosines --------------------------------------------------------------------- */
+/* ---- Cosines ---- */
 
 /* Does the same as multiply() in stream_cosines.c. `in` has COSETS * 2^LEFT products. */
 template <unsigned COSETS, unsigned LEFT, unsigned CUBE>
@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(threads)
     atomicAdd(&words[32 * blockIdx.x + lane], all);
 }
 
-/* ---- Lattices -------------------------------------------------------------------- */
+/* ---- Lattices ---- */
 
 template <typename T>
 __global__ void __launch_bounds__(threads)
@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(threads)
             atomicAdd(&words[i], static_cast<unsigned long long>(tally[i]));
 }
 
-/* ---- Norms ----------------------------------------------------------------------- */
+/* ---- Norms ---- */
 
 template <typename T>
 __global__ void __launch_bounds__(threads)
@@ -168,7 +168,7 @@ __global__ void __launch_bounds__(threads)
         atomicAdd(&words[32], fourth_sum);
 }
 
-/* ---- Ties ------------------------------------------------------------------------ */
+/* ---- Ties ---- */
 
 template <typename T>
 __global__ void tie_kernel(const T *values, uint64_t count, unsigned digits,
@@ -196,7 +196,7 @@ __global__ void tie_kernel(const T *values, uint64_t count, unsigned digits,
         atomicAdd(&words[i], static_cast<unsigned long long>(tally[i]));
 }
 
-/* ---- All tests ------------------------------------------------------------------- */
+/* ---- All tests ---- */
 
 template <typename T> class Stream
 {

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- p-values ---- */
+/* ---- P-values ---- */
 
 static double both_sides(double lower, double upper)
 {

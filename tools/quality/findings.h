@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- p-values ---- */
+/* ---- P-values ---- */
 
 /* A p-value is the probability that chance gives a value at least as extreme. */
 

@@ -389,7 +389,7 @@ const struct shuf__lookups shuf__lookups[] = {
     {0},
 };
 
-/* ---- `fisher-yates`, for comparison ---------------------------------------------- */
+/* ---- `fisher-yates`, for comparison ---- */
 
 /* A perfect source. It is Durstenfeld's shuffle ("Algorithm 235", CACM 7, 1964) with words of
  * Philox4x64-10. It has no bias, because it rejects words that would favour some choices (Lemire:
@@ -448,7 +448,7 @@ const struct shuf__generator shuf__generator_fisher_yates = {
     fill_shuffle,
     NULL};
 
-/* ---- `lcg`, as the daemon has it ------------------------------------------------- */
+/* ---- `lcg`, as the daemon has it ---- */
 
 static void generators_make_lcg(void *state, uint32_t n, uint64_t seed, uint64_t epoch,
                                 unsigned rounds)
@@ -473,7 +473,7 @@ const struct shuf__generator shuf__generator_lcg = {
     "lcg", "linear congruential bijection with compaction", 0, 0, generators_make_lcg, fill_lcg,
     NULL};
 
-/* ---- The table ------------------------------------------------------------------- */
+/* ---- The table ---- */
 
 const struct shuf__generator *const shuf__generators[] = {
     &shuf__generator_primefold, &shuf__generator_philox24,     &shuf__generator_broken_primefold,

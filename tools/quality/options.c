@@ -110,7 +110,7 @@ void shuf__quality_list_name(char *list, size_t size, const char *name)
     snprintf(list + used, size - used, "%s%s", used > 0 ? ", " : "", name);
 }
 
-/* ---- Of all that judge --------------------------------------------------------- */
+/* ---- Of all that judge ---- */
 
 static double read_alpha(struct argp_state *state, const char *text)
 {
@@ -264,7 +264,7 @@ struct parse {
     bool daemon, of_daemon, of_file, of_seed;
 };
 
-/* ---- Checks of options that depend on each other ------------------------------ */
+/* ---- Checks of options that depend on each other ---- */
 
 static void read_sizes(struct argp_state *state, const struct parse *parse)
 {
@@ -375,7 +375,7 @@ static void finish(struct argp_state *state, const struct parse *parse)
                               o->samples, o->sizes[i]);
 }
 
-/* ---- One option --------------------------------------------------------------- */
+/* ---- One option ---- */
 
 static void parse_source(int key, char *text, struct argp_state *state, struct parse *parse)
 {

@@ -15,7 +15,7 @@
 
 #include <stdbool.h>
 
-/* ---- The orders (order_source.c) ------------------------------------------------ */
+/* ---- The orders (order_source.c) ---- */
 
 /* A mistake in an order, on purpose: the tests must detect it. */
 struct shuf__fault {
@@ -64,7 +64,7 @@ void shuf__order_draws(const struct shuf__order_run *run, const struct shuf__wei
 void shuf__order_sample(const struct shuf__order_run *run, const struct shuf__weight_set *set,
                         uint64_t seed, uint64_t epoch, size_t sample, uint64_t *index);
 
-/* ---- Running the tests (verb_order.c) -------------------------------------------- */
+/* ---- Running the tests (verb_order.c) ---- */
 
 /* A kind of pieces: row (seed, epoch) is a uniform permutation of 0 .. n - 1, independent of the
  * others. */
@@ -111,7 +111,7 @@ void shuf__order_find_exact(const struct shuf__order_run *run, uint32_t n, doubl
 void shuf__order_expect(shuf_status status);
 void *shuf__order_allocate(size_t count, size_t size); /* zeros */
 
-/* ---- The families --------------------------------------------------------------- */
+/* ---- The families ---- */
 
 void shuf__order_judge_windowed(const struct shuf__order_run *run);
 void shuf__order_judge_mixture(const struct shuf__order_run *run);

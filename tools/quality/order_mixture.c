@@ -70,7 +70,7 @@ static void reader_close(struct reader *r)
     free(r->epoch);
 }
 
-/* ---- Sums with an exact mean and variance ---------------------------------------- */
+/* ---- Sums with an exact mean and variance ---- */
 
 /* A sum over the blocks, with the sums of the means and of the variances. */
 enum { SUM, MEAN, VARIANCE, MOMENTS };
@@ -156,7 +156,7 @@ static void find_moments(const struct shuf__order_run *run, const struct mix *mi
                              detail, mix->name);
 }
 
-/* ---- Arrangements ---------------------------------------------------------------- */
+/* ---- Arrangements ---- */
 
 /* The distances of the pairs. The last one is half of a block. */
 enum { DISTANCES = 4 };
@@ -299,7 +299,7 @@ static void judge_arrangements(const struct shuf__order_run *run, const struct m
     free(sum);
 }
 
-/* ---- Shares ---------------------------------------------------------------------- */
+/* ---- Shares ---- */
 
 enum { STAGES = 3, BLOCKS = 60, BLOCK = 32 };
 
@@ -369,7 +369,7 @@ static void judge_shares(const struct shuf__order_run *run)
     }
 }
 
-/* ---- Pieces ---------------------------------------------------------------------- */
+/* ---- Pieces ---- */
 
 /* Reads places of a mixture of `count` sources with equal weights. A block has one record of each.
  */

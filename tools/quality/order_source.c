@@ -93,7 +93,7 @@ static bool is_between(enum fault fault, enum fault first, enum fault last)
     return first <= fault && fault <= last;
 }
 
-/* ---- Random numbers of orders with a fault --------------------------------------- */
+/* ---- Random numbers of orders with a fault ---- */
 
 #define PURPOSE ((enum shuf_purpose)0x666c6177) /* no algorithm of shufd has it */
 
@@ -116,7 +116,7 @@ static void fill_order(uint32_t n, shuf_key key, uint64_t epoch, uint32_t *order
         order[i] = (uint32_t)shuf_primefold_forward(&f, i);
 }
 
-/* ---- Windowed orders ------------------------------------------------------------- */
+/* ---- Windowed orders ---- */
 
 static void order_chunks(enum fault fault, const shuf_windows *sizes, shuf_key key, uint32_t *chunk)
 {
@@ -190,7 +190,7 @@ void shuf__order_windows(const struct shuf__order_run *run, const shuf_windows *
         shuf__order_expect(shuf_host_fill(&request, 1, record, sizes->n * sizeof *record));
 }
 
-/* ---- Mixtures -------------------------------------------------------------------- */
+/* ---- Mixtures ---- */
 
 /* A mixture of one stage by its definition: the right numbers of records of each source in a
  * block, in slots that a permutation arranges. */
@@ -309,7 +309,7 @@ void shuf__order_mixture(const struct shuf__order_run *run, const shuf_mixture_r
     broken_mixture(&broken, first, count, out);
 }
 
-/* ---- Weighted draws -------------------------------------------------------------- */
+/* ---- Weighted draws ---- */
 
 /* Walker's table in f32 (Vose: "A linear algorithm for generating random numbers with a given
  * distribution", IEEE Transactions on Software Engineering 17(9), 1991). */

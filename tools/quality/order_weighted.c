@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Sets of weights ------------------------------------------------------------- */
+/* ---- Sets of weights ---- */
 
 static double equal(uint32_t i)
 {
@@ -84,7 +84,7 @@ static void set_free(struct shuf__weight_set *set)
     free(set->weight);
 }
 
-/* ---- With replacement ------------------------------------------------------------ */
+/* ---- With replacement ---- */
 
 /* Pairs are counted by their indices mod 16. The two draws of a pair are 1 and 8 positions apart,
  * or at the same position of two epochs, and of two seeds. */
@@ -200,7 +200,7 @@ static void judge_draws(const struct shuf__order_run *run)
     }
 }
 
-/* ---- Ordered samples, 3 of 6 ------------------------------------------------------ */
+/* ---- Ordered samples, 3 of 6 ---- */
 
 enum { SEVEN = 7, ORDERED = SEVEN * SEVEN * SEVEN };
 
@@ -237,7 +237,7 @@ static void judge_ordered(const struct shuf__order_run *run)
     set_free(&set);
 }
 
-/* ---- Sets, 4 of 10, and two samples ------------------------------------------------ */
+/* ---- Sets, 4 of 10, and two samples ---- */
 
 enum { TEN = 10, FOUR = 4, SETS = 1 << TEN, FIRSTS = SETS, SEED_FIRSTS = FIRSTS + TEN * TEN };
 
@@ -309,7 +309,7 @@ static void judge_sets(const struct shuf__order_run *run)
     set_free(&set);
 }
 
-/* ---- Large samples ---------------------------------------------------------------- */
+/* ---- Large samples ---- */
 
 /* The words: the first index, the second index, and the pairs (j, n - 1 - j) in this order. */
 static void add_large(const struct shuf__order_run *run, const void *context, uint64_t first,
@@ -367,7 +367,7 @@ static void judge_large(const struct shuf__order_run *run)
     set_free(&set);
 }
 
-/* ---- Equal weights ---------------------------------------------------------------- */
+/* ---- Equal weights ---- */
 
 static void row_of_sample(const struct shuf__pieces *pieces, struct shuf__mixed *mixed,
                           uint64_t seed, uint64_t epoch, uint32_t *row)

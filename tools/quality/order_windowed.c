@@ -47,7 +47,7 @@ static void order_free(struct order *o)
     free(o->record);
 }
 
-/* ---- Pieces ---------------------------------------------------------------------- */
+/* ---- Pieces ---- */
 
 static void read_window(const struct shuf__pieces *pieces, uint64_t seed, uint64_t epoch,
                         uint64_t window, uint32_t *row)
@@ -173,7 +173,7 @@ static void judge_pieces(const struct shuf__order_run *run)
     }
 }
 
-/* ---- Membership ------------------------------------------------------------------ */
+/* ---- Membership ---- */
 
 /* Counts the positions of a window whose records are not in the window's chunks, or a second time.
  */
@@ -224,7 +224,7 @@ static void judge_membership(const struct shuf__order_run *run)
     free(strays);
 }
 
-/* ---- The slot of the short chunk ------------------------------------------------- */
+/* ---- The slot of the short chunk ---- */
 
 static void add_slots(const struct shuf__order_run *run, const void *context, uint64_t first,
                       uint64_t end, double *sum)
@@ -251,7 +251,7 @@ static void judge_short_chunk(const struct shuf__order_run *run)
     free(slots);
 }
 
-/* ---- Distances of neighbours ----------------------------------------------------- */
+/* ---- Distances of neighbours ---- */
 
 enum { WITHIN, BETWEEN, KINDS };
 

@@ -273,7 +273,7 @@ void shuf__parallelograms_add(const struct shuf__rows *rows, uint64_t *words)
         count_row(&law, n, modulus, rows->row + r * n, rows->first + r, tally, words);
 }
 
-/* ---- All together ---------------------------------------------------------------- */
+/* ---- All together ---- */
 
 /* Judges the sum over all distances. The variance is measured from the rows' integer deviations.
  * The expected mean is exact. */
@@ -301,7 +301,7 @@ static void judge_sum(uint32_t n, uint64_t modulus, const uint64_t *words, bool 
                either ? "equal or opposite" : "equal");
 }
 
-/* ---- The best distances ---------------------------------------------------------- */
+/* ---- The best distances ---- */
 
 /* Judges the best distance of all rows. The test is one-sided. */
 static void judge_best(uint32_t n, const uint64_t *words, struct shuf__findings *findings)

@@ -319,7 +319,7 @@ shuf_status shuf__rows_check(uint32_t n, const uint32_t *rows, size_t count, uin
     return SHUF_OK;
 }
 
-/* ---- Rows that a generator makes in this process ---------------------------------- */
+/* ---- Rows that a generator makes in this process ---- */
 
 struct generated {
     const struct shuf__origin *origin;

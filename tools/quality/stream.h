@@ -216,7 +216,7 @@ shuf_status shuf__stream_run(const struct shuf__stream_run_options *options,
                              struct shuf__findings *findings, struct shuf__stream_outcome *outcome,
                              struct shuf__error *error);
 
-/* ---- The tests, each at the end of its part of a file ----------------------------- */
+/* ---- The tests, each at the end of its part of a file ---- */
 
 /* The test `lattice` has steps 2^-k. These are the k of the widest and of the narrowest step for a
  * type. */

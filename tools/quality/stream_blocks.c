@@ -62,7 +62,7 @@ static void find(const struct shuf__stream_law *law, int k, double sum, double p
                shuf__function_names[k]);
 }
 
-/* ---- Lags ------------------------------------------------------------------------ */
+/* ---- Lags ---- */
 
 static void add_lags(const struct shuf__chunk *chunk, uint64_t *count, double *sum)
 {
@@ -152,7 +152,7 @@ const struct shuf__stream_test shuf__stream_pairs = {
     .judge = judge_pairs,
 };
 
-/* ---- Streams --------------------------------------------------------------------- */
+/* ---- Streams ---- */
 
 static void add_streams(const struct shuf__chunk *chunk, uint64_t *count, double *sum)
 {
@@ -207,7 +207,7 @@ static const double *values_of(const struct shuf__chunk *chunk, int way)
     return way == 0 ? chunk->by_block : chunk->spread;
 }
 
-/* ---- Transforms ------------------------------------------------------------------ */
+/* ---- Transforms ---- */
 
 enum { WALSH_SUMS = SHUF__BLOCK + 1 }; /* of each coefficient's squares, and of all fourth powers */
 
@@ -287,7 +287,7 @@ const struct shuf__stream_test shuf__stream_walsh = {
     .judge = judge_walsh,
 };
 
-/* ---- Sums of squares ------------------------------------------------------------- */
+/* ---- Sums of squares ---- */
 
 /* MOST is a limit that no sum of a good stream reaches. Larger sums count as MOST, because
  * additions must not overflow. */
@@ -484,7 +484,7 @@ const struct shuf__stream_test shuf__stream_signs = {
     .judge = judge_signs,
 };
 
-/* ---- Norms ----------------------------------------------------------------------- */
+/* ---- Norms ---- */
 
 enum { NORM_SUMS = SHUF__BLOCK + 1 };
 

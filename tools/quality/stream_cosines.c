@@ -21,7 +21,7 @@ enum { DIMENSIONS = 5, CUBES = 1 << DIMENSIONS, WAYS = 2, LEAST = 1000 };
 
 static const char *const ways[WAYS] = {"centred", "plain"};
 
-/* ---- Subcubes -------------------------------------------------------------------- */
+/* ---- Subcubes ---- */
 
 /* Adds to the sums of all subcubes, by recursion over the bits of a position. `in` has `cosets`
  * neighbouring products for each of 2^left settings of the bits that are left. The uppermost of
@@ -178,7 +178,7 @@ const struct shuf__stream_test shuf__stream_cosines = {
     .judge = judge_cosines,
 };
 
-/* ---- Four positions that cancel -------------------------------------------------- */
+/* ---- Four positions that cancel ---- */
 
 enum { QUADS = 1240, QUAD_FREQUENCIES = 4 };
 

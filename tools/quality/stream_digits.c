@@ -15,7 +15,7 @@
  * repeat more often than the type implies? Do the radii of pairs repeat? A generator repeats radii
  * if it makes two values from a uniform number of too few bits. */
 
-/* ---- Lowest bits ----------------------------------------------------------------- */
+/* ---- Lowest bits ---- */
 
 enum { BITS = 256, LEAST_EXPONENT = -24, MOST_EXPONENT = 2 };
 enum { EXPONENTS = MOST_EXPONENT - LEAST_EXPONENT + 1 };
@@ -88,7 +88,7 @@ const struct shuf__stream_test shuf__stream_low_bits = {
     .judge = judge_low_bits,
 };
 
-/* ---- Repeats --------------------------------------------------------------------- */
+/* ---- Repeats ---- */
 
 enum { KEPT = 1 << 20, DIGITS_RADIUS_BITS = 38 };
 
@@ -235,7 +235,7 @@ const struct shuf__stream_test shuf__stream_mixed = {
 
 enum { LEAST = 1000 };
 
-/* ---- Digits at places ------------------------------------------------------------ */
+/* ---- Digits at places ---- */
 
 /* A digit has four bits. Digit number a is the first four bits below 2^-(8 + 4a). */
 enum { FIRST = 8, DIGIT = 4, PLACES = 10, KINDS = 3, RELATIONS = 3 };
@@ -331,7 +331,7 @@ const struct shuf__stream_test shuf__stream_places = {
     .judge = judge_places,
 };
 
-/* ---- Round numbers --------------------------------------------------------------- */
+/* ---- Round numbers ---- */
 
 enum { LOWEST = -24, HIGHEST = 2, TIE_EXPONENTS = HIGHEST - LOWEST + 1, ZEROS = 53, TOP = 8 };
 enum { TOPS = 1 << TOP, EXPONENT_WORDS = ZEROS + TOPS };
@@ -410,7 +410,7 @@ const struct shuf__stream_test shuf__stream_round = {
     .judge = judge_round,
 };
 
-/* ---- Ties ------------------------------------------------------------------------ */
+/* ---- Ties ---- */
 
 enum { POWER, ODD, EVEN, TIES };
 
@@ -473,7 +473,7 @@ const struct shuf__stream_test shuf__stream_ties = {
     .judge = judge_ties,
 };
 
-/* ---- Windows --------------------------------------------------------------------- */
+/* ---- Windows ---- */
 
 enum { TABLE = 4 * SHUF__SUPERBLOCK };
 

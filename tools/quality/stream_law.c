@@ -19,7 +19,7 @@ enum { RULE = 8, PANELS_A_UNIT = 16, REACH = 16 };
 
 const char *const shuf__function_names[SHUF__FUNCTIONS] = {"values", "squares", "magnitudes"};
 
-/* ---- Types ---------------------------------------------------------------------- */
+/* ---- Types ---- */
 
 int shuf__dtype_digits(shuf_dtype dtype)
 {
@@ -57,7 +57,7 @@ void shuf__dtype_decode(shuf_dtype dtype, const void *bytes, size_t count, doubl
             value[i] = half_value(dtype, half[i]);
 }
 
-/* ---- The law without rounding ---------------------------------------------------- */
+/* ---- The law without rounding ---- */
 
 double shuf__law_below(const struct shuf__stream_law *law, double z)
 {
@@ -77,7 +77,7 @@ static double share(const struct shuf__stream_law *law, double low, double high)
                    : shuf__law_below(law, high) - shuf__law_below(law, low);
 }
 
-/* ---- Nodes ----------------------------------------------------------------------- */
+/* ---- Nodes ---- */
 
 static int by_value(const void *left, const void *right)
 {
@@ -195,7 +195,7 @@ double shuf__law_likeness(const struct shuf__stream_law *law)
     return sum;
 }
 
-/* ---- Cells ----------------------------------------------------------------------- */
+/* ---- Cells ---- */
 
 static size_t find_node(const struct shuf__stream_law *law, double z)
 {
@@ -293,7 +293,7 @@ void shuf__stream_law_free(struct shuf__stream_law *law)
     *law = (struct shuf__stream_law){0};
 }
 
-/* ---- Spread ---------------------------------------------------------------------- */
+/* ---- Spread ---- */
 
 /* Makes a pseudo-random number from 0 to 1 from `number`, by the mixer of SplitMix64 (Steele, Lea,
  * Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014). */
@@ -337,7 +337,7 @@ void shuf__law_spread(const struct shuf__stream_law *law, const double *z, size_
     }
 }
 
-/* ---- Anderson and Darling -------------------------------------------------------- */
+/* ---- Anderson and Darling ---- */
 
 /* The series of Anderson and Darling ("Asymptotic theory of certain goodness of fit criteria based
  * on stochastic processes", Annals of Mathematical Statistics 23, 1952). Its integrals are computed

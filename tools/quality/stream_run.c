@@ -108,7 +108,7 @@ static void fail(struct run *run, shuf_status status, const struct shuf__error *
     *run->error = *error;
 }
 
-/* ---- Values ---------------------------------------------------------------------- */
+/* ---- Values ---- */
 
 static shuf_status read_raw(struct run *run, struct thread_state *thread, struct shuf__error *error)
 {
@@ -192,7 +192,7 @@ static shuf_status make_values(const struct run *run, struct thread_state *threa
     return SHUF_OK;
 }
 
-/* ---- Threads --------------------------------------------------------------------- */
+/* ---- Threads ---- */
 
 static enum shuf__stream_relation relation_of(const struct run *run, uint64_t index)
 {
@@ -342,7 +342,7 @@ static void run_threads(struct run *run)
     }
 }
 
-/* ---- The verdict ----------------------------------------------------------------- */
+/* ---- The verdict ---- */
 
 static shuf_status judge(const struct run *run, struct shuf__findings *findings)
 {

@@ -71,7 +71,7 @@ static void add_moments(const struct shuf__chunk *chunk, uint64_t *count, double
     add_inner(inner, i, sum);
 }
 
-/* ---- Polynomials ----------------------------------------------------------------- */
+/* ---- Polynomials ---- */
 
 struct polynomial {
     unsigned degree;
@@ -120,7 +120,7 @@ static struct polynomial orthogonal(bool uniform, unsigned degree)
     return f;
 }
 
-/* ---- The law of a mean ----------------------------------------------------------- */
+/* ---- The law of a mean ---- */
 
 struct mean_law {
     double mean, variance, skewness, kurtosis; /* of one value */

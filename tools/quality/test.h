@@ -60,7 +60,7 @@ static inline bool shuf__rows_seen_from_other(const struct shuf__rows *rows, siz
            (rows->seed + row) >> rows->bit & 1;
 }
 
-/* ---- The tests, each in the file of its family ---------------------------------- */
+/* ---- The tests, each in the file of its family ---- */
 
 #define SHUF__FAMILY(name)                                          \
     size_t shuf__##name##_words(uint32_t n);                        \

@@ -59,7 +59,7 @@ void shuf__second_differences_add(const struct shuf__rows *rows, uint64_t *words
     }
 }
 
-/* ---- Two triples of one row ------------------------------------------------- */
+/* ---- Two triples of one row ---- */
 
 static uint32_t mod(int64_t x, uint32_t n)
 {
@@ -122,7 +122,7 @@ static gsl_matrix *pair_law(uint32_t n)
     return pairs;
 }
 
-/* ---- The statistic ---------------------------------------------------------- */
+/* ---- The statistic ---- */
 
 struct cells {
     struct shuf__parts parts;

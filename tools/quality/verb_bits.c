@@ -34,7 +34,7 @@ struct packer {
     uint64_t word[WORDS];
 };
 
-/* ---- Options -------------------------------------------------------------------- */
+/* ---- Options ---- */
 
 static const struct shuf__lookups *find(struct argp_state *state, const char *name)
 {
@@ -109,7 +109,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     }
 }
 
-/* ---- The stream ----------------------------------------------------------------- */
+/* ---- The stream ---- */
 
 /* Returns false if all bits are written, or if a write fails. */
 static bool flush(struct bits *b, struct packer *packer)

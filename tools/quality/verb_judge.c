@@ -17,7 +17,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-/* ---- judge and suite ---- */
+/* ---- Judge and suite ---- */
 
 /* `shuf-quality judge` and `suite`: the tests on one size, or on many. */
 
@@ -96,7 +96,7 @@ int shuf__quality_suite(int argc, char **argv)
     return judge(argc, argv, SHUF__SUITE);
 }
 
-/* ---- list ---- */
+/* ---- List ---- */
 
 /* `shuf-quality list`: the tests and the generators. */
 

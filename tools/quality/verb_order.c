@@ -39,7 +39,7 @@ void *shuf__order_allocate(size_t count, size_t size)
     return memory;
 }
 
-/* ---- Pieces ---------------------------------------------------------------------- */
+/* ---- Pieces ---- */
 
 static shuf_status open_pieces(void *state, const struct shuf__origin *origin, uint32_t n,
                                struct shuf__error *error)
@@ -133,7 +133,7 @@ void shuf__order_rank(const uint32_t *value, uint32_t n, uint32_t *rank)
     }
 }
 
-/* ---- Sums ------------------------------------------------------------------------ */
+/* ---- Sums ---- */
 
 enum { SHARES = 16 };
 
@@ -152,7 +152,7 @@ double *shuf__order_sum(const struct shuf__order_run *run, const struct shuf__su
     return sum;
 }
 
-/* ---- Findings -------------------------------------------------------------------- */
+/* ---- Findings ---- */
 
 enum { DETAIL = sizeof((struct shuf__finding *)NULL)->detail };
 
@@ -263,7 +263,7 @@ static void parse(int argc, char **argv, struct options *o)
     o->run.threads = o->judging.threads;
 }
 
-/* ---- Reports --------------------------------------------------------------------- */
+/* ---- Reports ---- */
 
 static bool is_first_of_test(const struct shuf__findings *all, size_t at)
 {

@@ -14,7 +14,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-/* ---- rounds ---- */
+/* ---- Rounds ---- */
 
 /* `shuf-quality rounds`: prints the maximum mean discrepancy for each n and number of rounds, with
  * its acceptance regions. For a generator without rounds it prints one for each n. */
@@ -158,7 +158,7 @@ int shuf__quality_rounds(int argc, char **argv)
     return code;
 }
 
-/* ---- plot ---- */
+/* ---- Plot ---- */
 
 /* `shuf-quality plot`: draws reports of `rounds` from files in one picture. */
 

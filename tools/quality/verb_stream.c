@@ -44,7 +44,7 @@ struct options {
     bool as_bits, of_seed, of_law;
 };
 
-/* ---- Options --------------------------------------------------------------------- */
+/* ---- Options ---- */
 
 static const struct shuf__stream_generator *find(struct argp_state *state, const char *name)
 {
@@ -206,7 +206,7 @@ static void parse(int argc, char **argv, struct options *o)
     shuf__options_parse(&argp, argc, argv, o);
 }
 
-/* ---- The verdict ----------------------------------------------------------------- */
+/* ---- The verdict ---- */
 
 static int report_verdict(struct shuf__stream_report *report, const struct options *o)
 {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* ---- Failures, and signals during a call --------------------------------------- */
+/* ---- Failures, and signals during a call ---- */
 
 enum {
     TEXT = 512, /* as libshuf's messages */
@@ -95,7 +95,7 @@ void shufpy_watch_signals(void)
     shuf_set_interrupt(is_interrupted);
 }
 
-/* ---- The end of leases ------------------------------------------------------- */
+/* ---- The end of leases ---- */
 
 /* libshuf allows one thread at a time on a handle, so each call takes the lock. Python may end a
  * lease in any thread, at any moment. So an ended lease waits in a list until the lock is free, and
@@ -187,7 +187,7 @@ void shufpy_end(shufpy_lease *lease, const void *data)
     drop_reference(c);
 }
 
-/* ---- Connections ------------------------------------------------------------- */
+/* ---- Connections ---- */
 
 /* A lock that reports when its own thread takes it again. */
 static void init_lock(pthread_mutex_t *lock)
@@ -243,7 +243,7 @@ void shufpy_disconnect(shufpy_connection *c)
     drop_reference(c);
 }
 
-/* ---- Calls ------------------------------------------------------------------- */
+/* ---- Calls ---- */
 
 /* Takes the lock. Fails after shufpy_close(), and in a signal handler that runs during a call with
  * the connection. */
@@ -325,7 +325,7 @@ int shufpy_leases(shufpy_connection *c, shuf_lease_visitor visit, void *context)
     return CALL(c, shuf_leases, visit, context);
 }
 
-/* ---- Leases ------------------------------------------------------------------ */
+/* ---- Leases ---- */
 
 /* Takes the lock. Returns an ended lease, which the next one replaces, or a new object. */
 static shufpy_lease *begin_lease(shufpy_connection *c)
@@ -377,7 +377,7 @@ int shufpy_write(shufpy_connection *c, const shufpy_lease *buffer, size_t bytes,
     return CALL(c, shuf_lease_write, buffer->lease, 0, bytes, in);
 }
 
-/* ---- Results in this process: host memory --------------------------------------- */
+/* ---- Results in this process: host memory ---- */
 
 /* Calls that compute on the CPU run the signal handlers of Python. Those of a GPU return before the
  * work is done. */
@@ -413,7 +413,7 @@ int shufpy_host_fingerprint(uintptr_t values, unsigned width, uint64_t count, un
                      fingerprint);
 }
 
-/* ---- Device memory ----------------------------------------------------------------- */
+/* ---- Device memory ---- */
 
 int shufpy_cuda_workspace(const shuf_request *request, size_t *bytes)
 {
@@ -441,7 +441,7 @@ int shufpy_cuda_fingerprint(uintptr_t values, unsigned width, uint64_t count, ui
                                      (void *)stream));
 }
 
-/* ---- Without a request --------------------------------------------------------------- */
+/* ---- Without a request ---- */
 
 static shuf_request slice(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t offset,
                           uint64_t count, uint64_t stride, int dtype)
@@ -527,7 +527,7 @@ int shufpy_cuda_numbers(int distribution, uint64_t seed, uint64_t stream, uint64
     return shufpy_cuda_fill(&request, out, bytes, 0, 0, cuda_stream);
 }
 
-/* ---- Mixtures ------------------------------------------------------------------------ */
+/* ---- Mixtures ---- */
 
 int shufpy_mixture_make(uint64_t seed, uint64_t block, size_t sources, const uint64_t *records,
                         const uint64_t *epochs, const uint64_t *chunks, const uint64_t *windows,
@@ -575,7 +575,7 @@ int shufpy_mixture_exhausted(const shuf_mixture *mixture, uintptr_t positions)
     return end(shuf_mixture_exhausted(mixture, (uint64_t *)positions));
 }
 
-/* ---- Unequal chunks ------------------------------------------------------------------ */
+/* ---- Unequal chunks ---- */
 
 int shufpy_chunks_make(uint64_t seed, uint64_t epoch, uintptr_t sizes, size_t count,
                        uint64_t window, shuf_chunks **chunks)
@@ -604,7 +604,7 @@ int shufpy_chunks_needed(const shuf_chunks *chunks, uint64_t first, size_t count
     return HOST_CALL(shuf_chunks_needed, chunks, first, count, stride, (uint64_t *)numbers, found);
 }
 
-/* ---- Weighted draws ------------------------------------------------------------------ */
+/* ---- Weighted draws ---- */
 
 int shufpy_weights_make(uintptr_t values, int dtype, uint64_t count, shuf_weights **weights)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Draws with replacement ------------------------------------------------ */
+/* ---- Draws with replacement ---- */
 
 void shufpy_scale(const uint64_t *bits, size_t count, uint64_t n, uint64_t *out)
 {
@@ -15,7 +15,7 @@ void shufpy_scale(const uint64_t *bits, size_t count, uint64_t n, uint64_t *out)
         out[i] = shuf__mulhi64(bits[i], n);
 }
 
-/* ---- NumPy's bit generator ---------------------------------------------- */
+/* ---- NumPy's bit generator ---- */
 
 /* numpy/random/bitgen.h: part of NumPy's stable interface. */
 struct bitgen {
@@ -77,7 +77,7 @@ void shufpy_bitgen_fill(void *bitgen, shufpy_draw *draw)
         (struct bitgen){draw, next_uint64, next_uint32, next_double, next_uint64};
 }
 
-/* ---- DLPack -------------------------------------------------------------------- */
+/* ---- DLPack ---- */
 
 /* The structures, as https://dmlc.github.io/dlpack defines them. All consumers take the old one.
  * The one of version 1.0 can also say that memory is read-only. */

@@ -9,7 +9,7 @@
 #include <shuf.h>
 #include <shuf/uniform.h>
 
-/* ---- Connections -------------------------------------------------------- */
+/* ---- Connections ---- */
 
 /* A handle of libshuf that several threads may use. A function that returns an int returns SHUF_OK,
  * another status or SHUFPY_CLOSED; one that returns a pointer returns NULL on failure. The status
@@ -75,7 +75,7 @@ shufpy_lease *shufpy_take_whole(shufpy_connection *connection, uint64_t n, uint6
 int shufpy_write(shufpy_connection *connection, const shufpy_lease *buffer, size_t bytes,
                  const void *in);
 
-/* ---- Results in this process --------------------------------------------- */
+/* ---- Results in this process ---- */
 
 /* The functions of shuf_local.h, with the failures of the functions above. Addresses and streams
  * are integers, because cffi passes them in less time than pointers. */
@@ -134,7 +134,7 @@ int shufpy_chunks_index(const shuf_chunks *chunks, bool inverse, unsigned thread
 int shufpy_chunks_needed(const shuf_chunks *chunks, uint64_t first, size_t count, uint64_t stride,
                          uintptr_t numbers, size_t *found);
 
-/* ---- Results for XLA ------------------------------------------------------ */
+/* ---- Results for XLA ---- */
 
 /* The version of the foreign function interface that XLA has, for the registration of the handlers.
  * False: they do not know its structures. */
@@ -163,12 +163,12 @@ int shufpy_cuda_weights_sample(uintptr_t values, int dtype, uint64_t count, uint
                                uint64_t epoch, size_t sample, uintptr_t out, uintptr_t workspace,
                                size_t workspace_bytes, uintptr_t stream);
 
-/* ---- Draws with replacement ------------------------------------------------ */
+/* ---- Draws with replacement ---- */
 
 /* Maps 64 random bits to [0, n): out[i] is the upper half of the 128-bit product bits[i] * n. */
 void shufpy_scale(const uint64_t *bits, size_t count, uint64_t n, uint64_t *out);
 
-/* ---- NumPy's bit generator ---------------------------------------------- */
+/* ---- NumPy's bit generator ---- */
 
 /* The use of the words that a generator takes. Only samplers use the last two. */
 enum { SHUFPY_UNIFORM, SHUFPY_REPLACEMENT, SHUFPY_RECORD };
@@ -190,7 +190,7 @@ void shufpy_draw_make(shufpy_draw *draw, int source, uint64_t seed, uint64_t str
 /* Fills the bitgen_t of NumPy (numpy/random/bitgen.h) at `bitgen`. `draw` must outlive it. */
 void shufpy_bitgen_fill(void *bitgen, shufpy_draw *draw);
 
-/* ---- DLPack ------------------------------------------------------------- */
+/* ---- DLPack ---- */
 
 /* Device memory that a consumer of DLPack takes over. `owner` is passed to shufpy_dlpack_owner_free
  * when the consumer has ended. */

@@ -34,7 +34,7 @@ typedef struct fill {
     rows out, workspace;
 } fill;
 
-/* ---- Version ------------------------------------------------------------------------ */
+/* ---- Version ---- */
 
 static _Atomic(int) known_minor; /* 0: XLA accepts no handler */
 
@@ -61,7 +61,7 @@ static bool answer_metadata(const xla_call *call)
     return true;
 }
 
-/* ---- Errors ------------------------------------------------------------------------- */
+/* ---- Errors ---- */
 
 static xla_error *fail(const xla_call *call, int code, const char *message)
 {
@@ -77,7 +77,7 @@ static xla_error *fail_by_status(const xla_call *call, shuf_status status)
     return fail(call, code, shuf_message(NULL));
 }
 
-/* ---- Calls -------------------------------------------------------------------------- */
+/* ---- Calls ---- */
 
 static size_t width_of(int dtype)
 {
@@ -223,7 +223,7 @@ static shuf_request request_at(const fill *f, const uint32_t *words)
     return request;
 }
 
-/* ---- Host memory -------------------------------------------------------------------- */
+/* ---- Host memory ---- */
 
 void *shufpy_xla_fill_host(void *frame)
 {
@@ -241,7 +241,7 @@ void *shufpy_xla_fill_host(void *frame)
     return status == SHUF_OK ? NULL : fail_by_status(call, status);
 }
 
-/* ---- Device memory ------------------------------------------------------------------ */
+/* ---- Device memory ---- */
 
 /* Waits for the stream, because the words may be results of work in it. XLA has loaded the library
  * of the driver. */

@@ -181,7 +181,7 @@ static uint8_t inboxes[CLIENTS][SHUF__FRAME_HEADER + SHUF__FRAME_MAX];
 static uint8_t payloads[CLIENTS][PAYLOAD];
 static struct shuf__arena arena;
 
-/* ---- Connections and leases ------------------------------------------------------------ */
+/* ---- Connections and leases ---- */
 
 static bool is_privileged(const struct client *c)
 {
@@ -295,7 +295,7 @@ static void forget_released(struct client *c, const struct waiting *w)
             forget_lease(c, i);
 }
 
-/* ---- Requests -------------------------------------------------------------------------- */
+/* ---- Requests ---- */
 
 void client_send(struct client *c, Shuf__Request *request, const struct waiting *waiting)
 {
@@ -314,7 +314,7 @@ void client_send(struct client *c, Shuf__Request *request, const struct waiting 
     c->waiting[c->waits++].id = request->id;
 }
 
-/* ---- Results --------------------------------------------------------------------------- */
+/* ---- Results ---- */
 
 static void map_lease(struct lease *lease, const Shuf__ResultReply *result, int fd)
 {
@@ -419,7 +419,7 @@ static void take_result(struct client *c, const struct waiting *w, const Shuf__R
     c->paid_for = asked;
 }
 
-/* ---- Other replies --------------------------------------------------------------------- */
+/* ---- Other replies ---- */
 
 static void check_index(const struct waiting *w, const Shuf__IndexReply *index)
 {
@@ -484,7 +484,7 @@ static void take_reply(struct client *c, const uint8_t *bytes, size_t length)
         take_body(c, &w, reply);
 }
 
-/* ---- Bytes ----------------------------------------------------------------------------- */
+/* ---- Bytes ---- */
 
 /* Takes the received bytes: the payload first, then complete frames. */
 static void take_bytes(struct client *c)

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* ---- The backend -------------------------------------------------------------------- */
+/* ---- The backend ---- */
 
 static struct shuf__backend_ops fake_ops;
 static atomic_uint refusals; /* allocations that will fail */
@@ -57,7 +57,7 @@ void daemon_refuse_memory(unsigned count)
     atomic_store(&refusals, count);
 }
 
-/* ---- Named keys --------------------------------------------------------------------- */
+/* ---- Named keys ---- */
 
 static const char *const key_names[DAEMON_KEYS] = {"", "open", "secret", "unknown"};
 
@@ -100,7 +100,7 @@ bool daemon_key_bits(unsigned key, shuf_key *bits)
     return true;
 }
 
-/* ---- The settings ------------------------------------------------------------------- */
+/* ---- The settings ---- */
 
 static struct shuf__config config;
 static struct shuf__log logging;
@@ -184,7 +184,7 @@ void daemon_reset(void)
     apply();
 }
 
-/* ---- The loop ----------------------------------------------------------------------- */
+/* ---- The loop ---- */
 
 static void on_prepare(uv_prepare_t *handle)
 {
@@ -280,7 +280,7 @@ void daemon_sweep(void)
     shuf__allocations_sweep_now(&service.allocations);
 }
 
-/* ---- Books -------------------------------------------------------------------------- */
+/* ---- Books ---- */
 
 static void check_allocations(void)
 {
