@@ -17,7 +17,7 @@ using namespace gauss;
 
 template <typename Number, bool Moments>
 constexpr int sum_threads =
-    Moments || !made_again<Number> ? tuning::gauss_moments_threads : tuning::gauss_threads;
+    Moments || !made_again<Number> ? tuning::gauss_sum_threads : tuning::gauss_threads;
 
 /* The numbers at four positions. */
 template <typename Number>

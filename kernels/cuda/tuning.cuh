@@ -97,9 +97,10 @@ constexpr int split_ranks = 8;
 /* One-sided plans. */
 constexpr int plan_sort_threads = 256, plan_sort_blocks_per_sm = 4, plan_sort_batch = 8;
 
-/* Streams. In a Gaussian stream a warp computes a superblock of 1024 values at a time. In other
- * streams a thread computes several draws. */
-constexpr int gauss_threads = 256, gauss_wide_threads = 192, gauss_moments_threads = 128,
+/* Streams. In a Gaussian stream a warp computes a superblock of 1024 values at a time; its sums of
+ * powers, and those of doubles, need more registers a thread. In other streams a thread computes
+ * several draws. */
+constexpr int gauss_threads = 256, gauss_wide_threads = 192, gauss_sum_threads = 128,
               gauss_blocks_per_sm = 2;
 /* The blocks of a Gaussian kernel run until its end, and no other block has room beside them. With
  * 2^29 values, this takes 0.6 ms (f64: 1.2 ms). */
