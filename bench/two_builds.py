@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures the requests of two builds by their own shufctl, in turn on one machine: results in host and device memory,
-also beside endless jobs of five users, summaries and files. As root, because the endless jobs need users.
+"""Measures the requests of two builds by their own shufctl, in turn on one machine: results in host memory, summaries and
+files.
 
     bench/two_builds.py BUILD BUILD [--backend cuda] [--json FILE]
 
 A time is the total that shufctl prints: from the request to the mapped result. A call is a new process, so the daemon was
-idle for some milliseconds before it, except beside other jobs.
+idle for some milliseconds before it.
 """
 
 import argparse
@@ -21,13 +21,6 @@ import time
 
 SIZES = (10**3, 10**4, 10**5, 10**6, 10**7)
 SUMMARIES = ("1e9", str(2**31), str(2**32), str(2**33 + 1))
-USERS = range(40001, 40006)
-ENDLESS = (
-    ["permute", "--n", "1e9", "--transport", "cuda-fd"], ["permute", "--n", "1e9", "--transport", "cuda-fd"],
-    ["gauss", "--count", "1e9", "--dtype", "f32", "--transport", "cuda-fd"],
-    ["gauss", "--count", "1e9", "--dtype", "f32", "--transport", "cuda-fd"],
-    ["permute", "--algorithm", "philox24", "--n", "1e9", "--transport", "cuda-fd"],
-)  # fmt: skip
 
 
 class Build:
@@ -89,24 +82,6 @@ def compute(*arguments):
     return lambda build: build.call(*arguments)["compute_seconds"]
 
 
-def beside_endless_jobs(report, build, name, calls):
-    """One build at a time, because both would share the GPU."""
-    stop = build.directory / "stop"
-    jobs = []
-    for number, (user, arguments) in enumerate(zip(USERS, ENDLESS)):
-        command = " ".join([str(build.folder / "client/shufctl/shufctl"), *arguments])
-        loop = f"i={number}00000; while ! [ -e {stop} ]; do i=$((i + 1)); {command} --seed $i >/dev/null 2>&1; done"
-        jobs.append(
-            subprocess.Popen(["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "sh", "-c", loop], env=build.environment)
-        )
-    time.sleep(3)
-    for transport in ("memfd", "cuda-fd"):
-        compare(report, f"{name}, n = 1e5, {transport}, beside five", [build], calls, total("permute", "--n", "1e5", "--transport", transport))
-    stop.touch()
-    for job in jobs:
-        job.wait()
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("builds", nargs=2, metavar="BUILD", help="folders with the daemon and shufctl, the earlier first")
@@ -121,15 +96,12 @@ def main():
     for n in SIZES:
         compare(report, f"n = {n}, memfd", builds, options.calls, total("permute", "--n", str(n), "--transport", "memfd"))
     compare(report, "n = 1000, inline", builds, options.calls, total("permute", "--n", "1000", "--transport", "inline"))
-    compare(report, "n = 1000, cuda-fd", builds, options.calls, total("permute", "--n", "1000", "--transport", "cuda-fd"))
     for n in SUMMARIES:
         for label, measure in (("compute", compute), ("total", total)):
             compare(report, f"summary of n = {n}, {label}", builds, few, measure("permute", "--n", n))
     for dtype in ("f32", "bf16"):
         for label, measure in (("compute", compute), ("total", total)):
             compare(report, f"summary of 1e9 gauss {dtype}, {label}", builds, few, measure("gauss", "--count", "1e9", "--dtype", dtype))
-    for build, folder in zip(builds, options.builds):
-        beside_endless_jobs(report, build, folder[-12:], options.calls)
     with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
         path = f"{directory}/values.npy"
         compare(report, "1e9 values into a file of tmpfs", builds, 3, lambda b: timed(b.command("permute", "--n", "1e9", "--out", path), b, path))

@@ -239,7 +239,8 @@ struct shuf__rank_index *shuf__rank_entry_open(struct shuf__cache_entry *index,
     return block->memory;
 }
 
-/* A cancelled job leaves a shorter rank index, but a valid one. Another job may still fill it. */
+/* A cancelled job leaves a shorter rank index, but a valid one. The last job that holds the index
+ * marks it as ready, because another one may still fill it. */
 void shuf__rank_entry_release(struct shuf__cache_entry *index)
 {
     if (!index)

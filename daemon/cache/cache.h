@@ -121,8 +121,9 @@ void shuf__cache_entry_hide(struct shuf__cache_entry *entry);
  * least recently used entry, or unused for `cache_time`. */
 
 /* Call on the loop's thread when a job starts. Returns the user's rank index of the request's
- * permutation. The index has memory, but may have no counts yet. Only one job uses the index at a
- * time, because each engine has its own, and runs one job of a user at a time. Returns NULL if the
+ * permutation. The index has memory, but may have no counts yet. Several jobs may hold the
+ * index, and only one fills it at a time, because each engine has its own, and runs one job of a
+ * user at a time. Returns NULL if the
  * budget has no room, with the error of shuf__refuse_allocation(), or if n is too large. */
 struct shuf__cache_entry *shuf__rank_entry_acquire(struct shuf__cache *cache,
                                                    struct shuf__engine *engine, uint32_t uid,

@@ -191,7 +191,7 @@ bool cuda_passes(const shuf__request *request)
            (request->kind == SHUF__PERMUTATION && primefold_sums(request->permutation));
 }
 
-/* Queues a pass, and the copy of its sums to the pinned memory. */
+/* Queues the kernels of a pass. Sets the number of its partial sums. */
 cudaError_t pass_async(Cuda *cuda, const shuf__request &request, Summary *summary)
 {
     if (request.kind == SHUF__PERMUTATION)

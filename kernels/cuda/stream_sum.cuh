@@ -18,7 +18,7 @@
 namespace shuf
 {
 
-/* The bits of a value, the number to compare, and the number to sum up. */
+/* The bits of a value. */
 inline __device__ uint64_t bits_of(uint32_t x)
 {
     return x;
@@ -44,6 +44,7 @@ inline __device__ uint64_t bits_of(__nv_bfloat16 x)
     return __bfloat16_as_ushort(x);
 }
 
+/* The number of a value, to compare and to add. */
 template <typename Out> __device__ __forceinline__ Out ordered(Out x)
 {
     return x;
