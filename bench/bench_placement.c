@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Who computes results for the host sooner: the latency of permutations of 10^3 to 10^7 values,
- * u32, into host memory (memfd), as copies (inline) and into device memory (cuda-fd), from daemons
- * with host_results = auto, host and device, and from one with the backend cpu; for 1000 values
- * also after 20 ms without a request. One client waits for each result. No result is in the cache.
- * The daemons take turns, so other load affects them alike.
+ * u32, into host memory (memfd) and as copies (inline), from daemons with host_results = auto, host
+ * and device, and from one with the backend cpu; then into device memory (cuda-fd), from the first
+ * daemon alone. For 1000 values also after 20 ms without a request. One client waits for each
+ * result. No result is in the cache. The daemons take turns, so other load affects them alike.
  */
 #include "daemon.h"
 #include "process.h"
@@ -55,11 +55,11 @@ static void time_requests(struct subject *s, const struct row *row, shuf_transpo
     }
 }
 
-/* Batches of the daemons alternate. */
-static void measure(struct report *report, const struct row *row, shuf_transport transport)
+/* Of the first `daemons` of them. Their batches alternate. */
+static void measure(struct report *report, const struct row *row, shuf_transport transport,
+                    int daemons)
 {
-    /* Of the first daemon alone, device memory: the placement does not matter. */
-    const int batch = row->samples / BATCHES, daemons = transport == SHUF_CUDA_FD ? 1 : DAEMONS;
+    const int batch = row->samples / BATCHES;
     char label[96];
     for (int d = 0; d < daemons; d++)
         time_requests(&subjects[d], row, transport, NULL, batch); /* memory and threads get ready */
@@ -99,10 +99,15 @@ static void stop(struct subject *s, struct report *report)
     daemon_stop(&s->daemon);
 }
 
+static void measure_all(struct report *report, shuf_transport transport, int daemons)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        measure(report, &rows[i], transport, daemons);
+}
+
 /* --backend SPEC replaces cuda, so that the program runs without a GPU too. */
 int main(int argc, char **argv)
 {
-    static const shuf_transport transports[] = {SHUF_MEMFD, SHUF_INLINE, SHUF_CUDA_FD};
     const char *backend = NULL;
     const struct report_option options[] = {{"--backend", "SPEC", &backend}, {0}};
     struct report *report = report_begin_with("placement", options, argc, argv);
@@ -111,11 +116,12 @@ int main(int argc, char **argv)
             subjects[d].backend = backend;
         start(&subjects[d], report);
     }
-    const size_t count = strcmp(subjects[0].daemon.backend, "cuda") == 0 ? 3 : 2;
-    for (size_t t = 0; t < count; t++)
-        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-            measure(report, &rows[i], transports[t]);
-    for (int d = 0; d < DAEMONS; d++)
+    measure_all(report, SHUF_MEMFD, DAEMONS);
+    measure_all(report, SHUF_INLINE, DAEMONS);
+    for (int d = 1; d < DAEMONS; d++)
         stop(&subjects[d], report);
+    if (strcmp(subjects[0].daemon.backend, "cuda") == 0)
+        measure_all(report, SHUF_CUDA_FD, 1);
+    stop(&subjects[0], report);
     return report_end(report);
 }

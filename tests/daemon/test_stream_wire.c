@@ -624,11 +624,11 @@ static void second_signal_cancels_look_ups(void **state)
 
 enum { INDEXED_N = 2200000, INDEX_WORDS = 258 }; /* the words of its rank index, 2^22 / 2^14 + 2 */
 
-/* Leaves 64 KiB to 1 MiB of the memory. */
-static void fill_memory(struct wire *w)
+/* Leaves `rest_bytes` to 1 MiB more of the memory. */
+static void fill_memory(struct wire *w, uint64_t rest_bytes)
 {
     const Shuf__Transport inlined = SHUF__TRANSPORT__TRANSPORT_INLINE;
-    uint64_t rest = wire_allocate(w, 64 << 10, inlined).lease;
+    uint64_t rest = wire_allocate(w, rest_bytes, inlined).lease;
     for (uint64_t bytes = 16 << 20; bytes >= 1 << 20;) {
         wire_send_allocate(w, bytes, inlined);
         if (wire_receive(w)->status != SHUF_OK)
@@ -690,7 +690,7 @@ static void rank_index_has_none_of_the_old_contents_of_its_block(void **state)
             wire_permutation(INDEXED_N, SHUF__TRANSPORT__TRANSPORT_NONE);
         summary.permutation.algorithm = (char *)(uintptr_t) "philox24";
         summary.delivery.fingerprint = true;
-        fill_memory(w);
+        fill_memory(w, is_cuda ? 4 << 20 : 64 << 10); /* two blocks of the least size */
         leave_block(w, word);
         wire_send_result(w, &summary);
         const shuf_status status = (shuf_status)wire_receive(w)->status;
