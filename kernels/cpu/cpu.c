@@ -85,31 +85,105 @@ static void make_source(const struct shuf__stream *s, union shuf__source *source
     }
 }
 
+/* The stream has at least one value. */
+static void begin_stream(struct run *run, const struct shuf__simd_ops *simd)
+{
+    const shuf_dtype dtype = run->computation->request.dtype;
+    const struct shuf__stream *s = run->stream = &run->computation->request.stream;
+    run->width = shuf__dtype_bytes((int)dtype);
+    run->draw = simd->stream(s->distribution, dtype);
+    assert(run->draw);
+    make_source(s, &run->source);
+    run->super = s->offset / SHUF__SUPER;
+    run->end = (s->offset + s->count - 1) / SHUF__SUPER + 1;
+    atomic_init(&run->next, run->super);
+    atomic_init(&run->cancelled, false);
+}
+
 /* With `threads` = 1 only the caller's thread works. Returns false if cancelled. */
 static bool draw_stream(const struct shuf__simd_ops *simd, int threads,
                         const struct shuf__computation *computation, void *out)
 {
-    const shuf_dtype dtype = computation->request.dtype;
-    const struct shuf__stream *s = &computation->request.stream;
-    struct run run = {.computation = computation,
-                      .stream = s,
-                      .width = shuf__dtype_bytes((int)dtype),
-                      .out = out};
-    if (s->count == 0)
+    struct run run = {.computation = computation, .out = out};
+    if (computation->request.stream.count == 0)
         return true;
-    run.draw = simd->stream(s->distribution, dtype);
-    assert(run.draw);
-    make_source(s, &run.source);
-    run.super = s->offset / SHUF__SUPER;
-    run.end = (s->offset + s->count - 1) / SHUF__SUPER + 1;
-    atomic_init(&run.next, run.super);
-    atomic_init(&run.cancelled, false);
+    begin_stream(&run, simd);
     if (threads == 1 || run.end - run.super <= BATCH) {
         run_thread(&run);
     } else {
 #pragma omp parallel num_threads(threads)
         run_thread(&run);
     }
+    return !atomic_load(&run.cancelled);
+}
+
+/* ---- Sums of streams: no value is stored ---- */
+
+/* Adds the requested values of a superblock to the sums. */
+static void sum_super(const struct run *run, const struct shuf__simd_ops *simd, uint64_t super,
+                      struct shuf__pass *pass, bool is_first)
+{
+    uint64_t whole[SHUF__SUPER];
+    struct shuf__sums sums;
+    const struct shuf__stream *s = run->stream;
+    const uint64_t from = super == run->super ? s->offset : super * SHUF__SUPER;
+    const uint64_t end = s->offset + s->count, last = (super + 1) * SHUF__SUPER;
+    const uint64_t count = (last < end ? last : end) - from;
+    const void *values = (const char *)whole + from % SHUF__SUPER * run->width;
+    run->draw(&run->source, super, whole);
+    pass->fingerprint += shuf__host_fingerprint(simd, 1, values, run->width, count,
+                                                pass->index + (from - s->offset));
+    if (!pass->moments)
+        return;
+    shuf__host_sums(1, values, run->computation->request.dtype, count, pass->centre, pass->scale,
+                    &sums);
+    if (is_first)
+        pass->sums = sums;
+    else
+        shuf__sums_add(&pass->sums, &sums);
+}
+
+/* The superblocks from `first` to the one before `end`. */
+static void sum_part(struct run *run, const struct shuf__simd_ops *simd, uint64_t first,
+                     uint64_t end, struct shuf__pass *pass)
+{
+    for (uint64_t super = first; super < end; super++) {
+        if ((super - first) % BATCH == 0 && shuf__is_cancelled(run->computation, &run->cancelled))
+            return;
+        sum_super(run, simd, super, pass, super == first);
+    }
+}
+
+static void add_pass(struct shuf__pass *pass, const struct shuf__pass *more, bool is_first)
+{
+    pass->fingerprint += more->fingerprint;
+    if (is_first)
+        pass->sums = more->sums;
+    else
+        shuf__sums_add(&pass->sums, &more->sums);
+}
+
+/* The sums of parts are added in order, so the number of threads does not change the bits. The
+ * threads meet only at the end. Returns false if cancelled. */
+static bool sum_stream(const struct shuf__simd_ops *simd, int threads,
+                       const struct shuf__computation *computation, struct shuf__pass *pass)
+{
+    enum { PARTS = 512 };
+    struct run run = {.computation = computation};
+    struct shuf__pass sums[PARTS];
+    begin_stream(&run, simd);
+    pass->fingerprint = 0;
+    const uint64_t supers = run.end - run.super, least = (supers + PARTS - 1) / PARTS;
+    const uint64_t part = least < BATCH ? BATCH : least;
+    const int parts = (int)((supers + part - 1) / part);
+#pragma omp parallel for num_threads(threads) schedule(dynamic) if (parts > 1)
+    for (int i = 0; i < parts; i++) {
+        const uint64_t first = run.super + (uint64_t)i * part;
+        sums[i] = *pass;
+        sum_part(&run, simd, first, run.end - first < part ? run.end : first + part, &sums[i]);
+    }
+    for (int i = 0; i < parts; i++)
+        add_pass(pass, &sums[i], i == 0);
     return !atomic_load(&run.cancelled);
 }
 
@@ -277,8 +351,9 @@ static shuf_status cpu_fingerprint(struct shuf__backend *backend, const struct s
 static bool cpu_passes(const struct shuf__request *request)
 {
     const struct shuf__permutation *p = &request->permutation;
-    return request->kind == SHUF__PERMUTATION && p->rows == 1 && !p->window &&
-           shuf_algorithm_has_random_access(p->algorithm);
+    return request->kind == SHUF__STREAM ||
+           (request->kind == SHUF__PERMUTATION && p->rows == 1 && !p->window &&
+            shuf_algorithm_has_random_access(p->algorithm));
 }
 
 static shuf_status cpu_pass(struct shuf__backend *backend,
@@ -287,8 +362,10 @@ static shuf_status cpu_pass(struct shuf__backend *backend,
 {
     const struct cpu *cpu = cpu_of(backend);
     const uint64_t start = now_ns();
-    if (!shuf__host_permute_sum(cpu->simd, cpu->threads, computation, pass->index,
-                                &pass->fingerprint))
+    if (computation->request.kind == SHUF__STREAM
+            ? !sum_stream(cpu->simd, cpu->threads, computation, pass)
+            : !shuf__host_permute_sum(cpu->simd, cpu->threads, computation, pass->index,
+                                      &pass->fingerprint))
         return shuf__fail(error, SHUF_CANCELLED, "%s: cancelled",
                           shuf__request_name(&computation->request));
     pass->device_ns = now_ns() - start;
