@@ -349,7 +349,7 @@ static void share_descriptors(struct shuf__server *server)
     const struct shuf__descriptors shares = shuf__descriptors_of(server->config, server->log);
     shuf__acceptor_set_limits(&server->acceptor, shares.clients, shares.of_clients, shares.closing,
                               server->config->user_clients);
-    server->service.allocations.max_count = shares.blocks;
+    shuf__allocations_limit_count(&server->service.allocations, shares.blocks);
 }
 
 static void on_reload_signal(uv_signal_t *handle, int number)

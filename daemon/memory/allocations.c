@@ -517,6 +517,12 @@ void shuf__allocations_init(struct shuf__allocations *allocations, uv_loop_t *lo
     allocations->sweep_on.data = allocations;
 }
 
+void shuf__allocations_limit_count(struct shuf__allocations *allocations, uint64_t max_count)
+{
+    allocations->max_count = max_count;
+    shuf__engines_begin_again(allocations->engine);
+}
+
 /* Host memory may be freed while a process has it mapped, because the mapping stays valid. Device
  * memory must not be freed while another process uses it. But the daemon may exit, and it does so
  * next. */

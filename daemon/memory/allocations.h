@@ -144,6 +144,9 @@ struct shuf__allocations {
 
 void shuf__allocations_init(struct shuf__allocations *allocations, uv_loop_t *loop);
 
+/* Sets max_count. Jobs that wait for descriptors begin again. */
+void shuf__allocations_limit_count(struct shuf__allocations *allocations, uint64_t max_count);
+
 enum shuf__side shuf__side_of(enum shuf__memory kind);
 
 /* The bytes that results can use if nothing else uses the memory: all except a sixteenth. */

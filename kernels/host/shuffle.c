@@ -5,7 +5,8 @@
  *
  * This needs an algorithm that evaluates any position: primefold, or the others if n = 2^B. The
  * others with n < 2^B have two ways. If n is small, the whole permutation is first computed into a
- * list. Otherwise permute.c moves the records of each tile when it knows the tile's first position.
+ * list in the workspace. Otherwise permute.c moves the records of each tile when it knows the
+ * tile's first position.
  */
 #include "host/shuffle.h"
 
@@ -17,7 +18,6 @@
 
 #include <assert.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
 enum {
     PART_BYTES = 1 << 20,  /* a thread takes at most so many bytes of records at a time */
@@ -102,26 +102,46 @@ static bool move_all(struct run *run, int threads)
 
 /* ---- The ways ---- */
 
-/* Moves the records by a list of all values. Returns false if there is no memory for the list. */
-static bool move_listed(struct run *run, int threads, bool *done)
-{
-    struct shuf__computation values = *run->computation;
-    values.request = (struct shuf__request){.kind = SHUF__PERMUTATION,
-                                            .dtype = run->narrow ? SHUF_U32 : SHUF_U64,
-                                            .permutation = run->shuffle->permutation};
-    void *list = malloc(shuf__request_shape(&values.request).bytes);
-    if (!list)
-        return false;
-    run->list = list;
-    *done = shuf__host_permute(run->simd, threads, &values, list) && move_all(run, threads);
-    free(list);
-    return true;
-}
-
 static bool has_compaction(const struct shuf__permutation *p)
 {
     const uint64_t domain = UINT64_C(1) << shuf_domain_bits(p->n);
     return !shuf_algorithm_has_random_access(p->algorithm) && p->n != domain;
+}
+
+static struct shuf__request values_of(const struct shuf__permutation *p)
+{
+    return (struct shuf__request){.kind = SHUF__PERMUTATION,
+                                  .dtype = shuf__tile_is_narrow(p) ? SHUF_U32 : SHUF_U64,
+                                  .permutation = *p};
+}
+
+/* The size of a list of all values; 0 if a list is of no use. */
+static uint64_t list_bytes(const struct shuf__shuffle *s)
+{
+    const struct shuf__request values = values_of(&s->permutation);
+    if (!has_compaction(&s->permutation) || s->permutation.n > LISTED_MOST ||
+        s->permutation.n * s->record <= PART_BYTES)
+        return 0;
+    return shuf__request_shape(&values).bytes;
+}
+
+/* Moves the records by a list of all values, in the workspace. */
+static bool move_listed(const struct shuf__simd_ops *simd, int threads,
+                        const struct shuf__computation *computation, void *out)
+{
+    struct shuf__computation values = *computation;
+    struct run run = {.simd = simd,
+                      .computation = computation,
+                      .shuffle = &computation->request.shuffle,
+                      .narrow = shuf__tile_is_narrow(&computation->request.shuffle.permutation),
+                      .list = computation->workspace->memory,
+                      .out = out};
+    values.request = values_of(&run.shuffle->permutation);
+    values.workspace = NULL;
+    atomic_init(&run.next, 0);
+    atomic_init(&run.cancelled, false);
+    return shuf__host_permute(simd, threads, &values, computation->workspace->memory) &&
+           move_all(&run, threads);
 }
 
 bool shuf__host_shuffle_directly(const struct shuf__simd_ops *simd, int threads,
@@ -133,7 +153,6 @@ bool shuf__host_shuffle_directly(const struct shuf__simd_ops *simd, int threads,
                       .shuffle = &computation->request.shuffle,
                       .out = out};
     shuf_primefold_shape shape = {0};
-    bool done;
     assert(p->rows == 1 && p->offset == 0 && p->count == p->n && p->stride == 1);
     atomic_init(&run.next, 0);
     atomic_init(&run.cancelled, false);
@@ -143,19 +162,18 @@ bool shuf__host_shuffle_directly(const struct shuf__simd_ops *simd, int threads,
         run.narrow = shuf__primefold_word_bits(&shape) <= 32;
     }
     shuf__bijection_make(p, 0, &shape, &run.f);
-    if (!has_compaction(p))
-        return move_all(&run, threads);
-    if (p->n <= LISTED_MOST && move_listed(&run, threads, &done))
-        return done;
-    return shuf__host_permute(simd, threads, computation, out);
+    return has_compaction(p) ? shuf__host_permute(simd, threads, computation, out)
+                             : move_all(&run, threads);
 }
 
 struct shuf__workspace shuf__host_workspace(int threads, const struct shuf__request *request)
 {
     struct shuf__workspace needs = {.kind = SHUF__MEMORY_PRIVATE};
     const struct shuf__shuffle *s = &request->shuffle;
-    if (request->kind == SHUF__SHUFFLE && shuf__partition_pays(s))
-        needs.best = shuf__partition_bytes(s, threads, shuf__partition_bits(s));
+    if (request->kind == SHUF__SHUFFLE)
+        needs.best = shuf__partition_pays(s)
+                         ? shuf__partition_bytes(s, threads, shuf__partition_bits(s))
+                         : list_bytes(s);
     if (request->kind == SHUF__EXCHANGE)
         needs.best = needs.least = shuf__exchange_bytes(threads, &request->plan);
     return needs;
@@ -167,8 +185,10 @@ bool shuf__host_shuffle(const struct shuf__simd_ops *simd, int threads,
     const struct shuf__block *workspace = computation->workspace;
     const uint64_t best = shuf__host_workspace(threads, &computation->request).best;
     if (best && workspace && workspace->bytes >= best)
-        return shuf__partition(simd, threads, computation,
-                               shuf__partition_bits(&computation->request.shuffle),
-                               workspace->memory, out);
+        return list_bytes(&computation->request.shuffle) > 0
+                   ? move_listed(simd, threads, computation, out)
+                   : shuf__partition(simd, threads, computation,
+                                     shuf__partition_bits(&computation->request.shuffle),
+                                     workspace->memory, out);
     return shuf__host_shuffle_directly(simd, threads, computation, out);
 }

@@ -21,8 +21,7 @@ struct shuf__workspace shuf__host_workspace(int threads, const struct shuf__requ
 bool shuf__host_shuffle(const struct shuf__simd_ops *simd, int threads,
                         const struct shuf__computation *computation, void *out);
 
-/* Does the same as shuf__host_shuffle(), but moves each record directly, without
- * shuf__partition(). */
+/* Does the same as shuf__host_shuffle(), but moves each record directly, without a workspace. */
 bool shuf__host_shuffle_directly(const struct shuf__simd_ops *simd, int threads,
                                  const struct shuf__computation *computation, void *out);
 
