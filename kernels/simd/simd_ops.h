@@ -126,14 +126,22 @@ struct shuf__simd_ops {
     uint64_t (*fingerprint_wide)(const uint64_t *values, size_t count, uint64_t first);
 };
 
-/* name: "scalar", "avx2" or "avx512"; NULL for the best. Fails with SHUF_INVALID for an unknown
- * name, and with SHUF_DEVICE if this processor lacks the instructions. */
 #ifdef __cplusplus
-extern "C"
+extern "C" {
 #endif
-    shuf_status
-    shuf__simd_choose(const char *name, const struct shuf__simd_ops **simd,
-                      struct shuf__error *error);
+
+/* The names of the instruction sets of all architectures, best first. */
+enum { SHUF__SIMD_SETS = 3 };
+extern const char *const shuf__simd_names[SHUF__SIMD_SETS];
+
+/* name: one of them; NULL for the best. Fails with SHUF_INVALID for an unknown name, and with
+ * SHUF_DEVICE if this processor lacks the instructions. */
+shuf_status shuf__simd_choose(const char *name, const struct shuf__simd_ops **simd,
+                              struct shuf__error *error);
+
+#ifdef __cplusplus
+}
+#endif
 
 #ifdef SHUF_SIMD
 /* Functions of ops_*.c for the table. */

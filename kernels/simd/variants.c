@@ -30,7 +30,9 @@ static bool has_avx512(void)
 }
 #endif
 
-/* Best first. */
+const char *const shuf__simd_names[SHUF__SIMD_SETS] = {"avx512", "avx2", "scalar"};
+
+/* The sets of this architecture, best first. */
 static const struct {
     const struct shuf__simd_ops *simd;
     bool (*runs_here)(void);
@@ -51,10 +53,11 @@ shuf_status shuf__simd_choose(const char *name, const struct shuf__simd_ops **si
             *simd = variants[i].simd;
             return SHUF_OK;
         }
-        if (named)
+    }
+    for (size_t i = 0; i < SHUF__SIMD_SETS; i++)
+        if (strcmp(name, shuf__simd_names[i]) == 0)
             return shuf__fail(error, SHUF_DEVICE, "backend cpu:%s: this processor has no %s", name,
                               name);
-    }
     return shuf__fail(error, SHUF_INVALID,
-                      "backend cpu:%.64s: expected scalar, avx2 or avx512 (x86-64 only)", name);
+                      "backend cpu:%.64s: expected avx512, avx2 or scalar", name);
 }

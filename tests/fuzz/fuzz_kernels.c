@@ -8,6 +8,7 @@
 #include "shuf/lcg.h"
 #include "shuf/philox24.h"
 #include "shuf/primefold.h"
+#include "simd/simd_ops.h"
 #include "support/draws.h"
 #include "support/golden.h"
 
@@ -15,7 +16,7 @@
 #include <stdbool.h>
 
 enum {
-    SETS = 3,
+    SETS = SHUF__SIMD_SETS,
     VALUES = 700,        /* of a request */
     COMPACTED_N = 17000, /* the plain loop evaluates the whole domain */
     PLACES = 24,
@@ -23,7 +24,6 @@ enum {
     RECORD = 40,
 };
 
-static const char *const names[SETS] = {"scalar", "avx2", "avx512"};
 static struct shuf__backend *sets[SETS]; /* NULL: this processor lacks the instructions */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -32,10 +32,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     (void)argv;
     for (int i = 0; i < SETS; i++) {
         struct shuf__error error = {0};
-        if (shuf__cpu_ops.open(names[i], 1, &sets[i], &error))
+        if (shuf__cpu_ops.open(shuf__simd_names[i], 1, &sets[i], &error))
             fprintf(stderr, "left out: %s\n", error.text);
     }
-    return sets[0] == NULL;
+    return sets[SETS - 1] == NULL;
 }
 
 /* ---- The expected values ---- */
@@ -113,7 +113,8 @@ static void fail(const struct shuf__request *request, int set, const char *what,
 {
     char text[SHUF__REQUEST_TEXT];
     fprintf(stderr, "%s on %s: %s %" PRIu64 " is %" PRIu64 ", expected %" PRIu64 "\n",
-            shuf__request_describe(request, true, text), names[set], what, index, is, expected);
+            shuf__request_describe(request, true, text), shuf__simd_names[set], what, index, is,
+            expected);
     abort();
 }
 

@@ -292,23 +292,22 @@ static void check_needed(const shuf_chunks_request *r, const shuf_chunks *chunks
 /* The loops of each instruction set give the same records. */
 static void check_loops(const shuf_chunks_request *r, const struct naive *naive)
 {
-    static const char *const names[] = {"scalar", "avx2", "avx512"};
     const struct shuf__chunks_request plan = {r->seed, r->epoch, r->sizes, r->count, r->window};
     const struct shuf__chunks_range range = random_range(naive->n, UINT64_MAX);
     const unsigned width = random_below(2) ? 4 : 8;
     char *values = calloc(range.count, width);
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+    for (size_t k = 0; k < SHUF__SIMD_SETS; k++) {
         const struct shuf__simd_ops *simd;
         struct shuf__chunks c;
         struct shuf__error error = {0};
-        if (shuf__simd_choose(names[k], &simd, &error))
+        if (shuf__simd_choose(shuf__simd_names[k], &simd, &error))
             continue; /* this processor lacks the instructions */
         assert_int_equal(shuf__chunks_make(&c, simd, &plan, &nobody, &error), SHUF_OK);
         assert_int_equal(shuf__chunks_fill(&c, 1, &nobody, &range, width, values, &error), SHUF_OK);
         for (uint64_t i = 0; i < range.count; i++) {
             const uint64_t value = width == 4 ? ((uint32_t *)values)[i] : ((uint64_t *)values)[i];
             if (value != naive->record[range.first + i * range.stride])
-                fail_msg("%s: %s: position %" PRIu64 ": %" PRIu64, names[k], describe(r),
+                fail_msg("%s: %s: position %" PRIu64 ": %" PRIu64, shuf__simd_names[k], describe(r),
                          range.first + i * range.stride, value);
         }
         shuf__chunks_free(&c);

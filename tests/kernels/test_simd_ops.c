@@ -386,14 +386,13 @@ int main(void)
         cmocka_unit_test(cancelled_direct_shuffle_ends_early),
         cmocka_unit_test(workspace_selects_partition),
     };
-    static const char *const names[] = {"scalar", "avx2", "avx512"};
     int failed = cmocka_run_group_tests(threads_tests, NULL, NULL);
     struct shuf__error error;
-    for (int i = 0; i < 3; i++)
-        if (shuf__simd_choose(names[i], &simd, &error))
+    for (int i = 0; i < SHUF__SIMD_SETS; i++)
+        if (shuf__simd_choose(shuf__simd_names[i], &simd, &error))
             printf("%s\n", error.text);
         else
-            failed += cmocka_run_group_tests_name(names[i], simd_tests, NULL, NULL);
+            failed += cmocka_run_group_tests_name(shuf__simd_names[i], simd_tests, NULL, NULL);
     if (shuf__simd_choose(NULL, &simd, &error)) {
         fprintf(stderr, "%s\n", error.text);
         return 1;

@@ -402,11 +402,10 @@ static void exponentials_agree(void **state)
         word[i] = random_below(4) ? random_u64() : random_size(UINT64_MAX) - random_below(2);
     for (int i = 0; i < 1024; i++)
         expected[i] = shuf_box_muller_log_f64(&terms, word + 2 * i);
-    for (const char *const *name = (const char *[]){"scalar", "avx2", "avx512", NULL}; *name;
-         name++) {
+    for (int i = 0; i < SHUF__SIMD_SETS; i++) {
         const struct shuf__simd_ops *simd;
         struct shuf__error error = {0};
-        if (shuf__simd_choose(*name, &simd, &error))
+        if (shuf__simd_choose(shuf__simd_names[i], &simd, &error))
             continue;
         simd->exponential_keys(word, out, 1024);
         assert_memory_equal(out, expected, sizeof out);
