@@ -50,6 +50,8 @@ PARTS = (
     Part("tsan", [Run("tsan", ".*", f"{NOT_SANITIZED}|{ONE_THREAD}")], (*C_PRODUCT, *EXAMPLES, "packaging", "tools")),
     Part("old-kernel", [Run("dev", OLD_KERNEL)], C_PRODUCT),
     Part("endurance", [Run("dev", "soak|faults"), Run("asan", "soak|faults")], C_PRODUCT),
+    Part("aarch64", [], (*BUILD, "core", "kernels", "tests/kernels", "tests/support", "tests/vectors"),
+         ("./dev", "test-aarch64")),
     Part("system", [], (*PRODUCT, "dashboards", "debian", "dev", "docs", "packaging", "systemd", "tools"),
          ("./dev", "test-system")),
 )
