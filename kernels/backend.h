@@ -227,11 +227,11 @@ extern const struct shuf__backend_ops shuf__cpu_ops;
 /* Whether the text after the colon of "cpu:avx2" names an instruction set of this processor. */
 shuf_status shuf__cpu_check_name(const char *device, struct shuf__error *error);
 
-/* Opens the backend `spec`: "cpu", "cpu:scalar|avx2|avx512", "cuda", "cuda:1", "cuda:GPU-<uuid>",
- * or "auto". "auto" opens the first backend of the list that has a device. If better backends
- * failed before it, *error has the reason of the last failure; otherwise its text is empty. Fails
- * with SHUF_INVALID if there is no such name, and with SHUF_DEVICE if the device or the library of
- * its backend (cuda_library.h) is absent. */
+/* Opens the backend `spec`: "cpu", "cpu:scalar|avx2|avx512|neon", "cuda", "cuda:1",
+ * "cuda:GPU-<uuid>", or "auto". "auto" opens the first backend of the list that has a device. If
+ * better backends failed before it, *error has the reason of the last failure; otherwise its text
+ * is empty. Fails with SHUF_INVALID if there is no such name, and with SHUF_DEVICE if the device or
+ * the library of its backend (cuda_library.h) is absent. */
 shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__backend **backend,
                                struct shuf__error *error);
 

@@ -14,9 +14,9 @@ Run = collections.namedtuple("Run", "preset tests without", defaults=("",))
 # last passed. `command`, if there is one, runs instead of ctest.
 Part = collections.namedtuple("Part", "name runs sources command", defaults=(None,))
 
-WIDTHS = r"(kernels|slices|rank_index|shuffle|streams|workspace)\.cpu\.(scalar|avx2|avx512)"
+WIDTHS = r"(kernels|slices|rank_index|shuffle|streams|workspace)\.cpu\.(scalar|avx2|avx512|neon)"
 OLD_KERNEL = r".*\.old_kernel|old_kernel|no_processes"
-AVX512 = r".*\.cpu\.avx512"
+WIDEST = r".*\.cpu\.(avx512|neon)"  # as "cpu"
 TOOLS = r"(quality|gauss_tables).*"
 BENCHMARKS = r"bench\..*"
 LAUNCHED = r"python_(agreement|global_shuffle|kernel_moves|processes)"
@@ -60,7 +60,7 @@ PARTS = (
 ENVIRONMENT = {"dev": {"SHUF_TEST_FULL": "1"}, "cuda": {"SHUF_TEST_FULL": "1"}}
 
 # The quick suite leaves the others to the parts.
-QUICK = Run("dev", ".*", "|".join((AVX512, TOOLS, LAUNCHED, FRAMEWORKS, OLD_KERNEL, "soak|faults", r".*\.cuda")))
+QUICK = Run("dev", ".*", "|".join((WIDEST, TOOLS, LAUNCHED, FRAMEWORKS, OLD_KERNEL, "soak|faults", r".*\.cuda")))
 
 # These start first in a fresh clone, so that no long one runs alone at the end.
 LONGEST = ("frameworks_ray", "frameworks_trainers", "frameworks_properties", "interrupt.cpu", "parts.cpu", "python_torch",

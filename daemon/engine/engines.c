@@ -119,7 +119,7 @@ static const struct rate primefold = {1.6, 0.0015}, compaction = {4, 0.0065}, st
 static const struct {
     const char *name;
     double speed;
-} sets[] = {{"avx512", 1}, {"avx2", 0.5}, {"scalar", 0.05}};
+} sets[] = {{"avx512", 1}, {"avx2", 0.5}, {"neon", 0.25}, {"scalar", 0.05}};
 
 /* How much longer the host takes while processes wait for a processor all of the time. */
 static const double waiting_cost = 2;

@@ -13,8 +13,10 @@
 #include <stddef.h>
 #include <string.h>
 
-#ifdef __AVX2__
+#if defined(__AVX2__)
 #include "primefold_vector.h"
+#elif defined(SHUF__SIMD_VECTORS)
+#include "primefold_neon.h"
 #endif
 
 enum { BLOCK = 256, GROUP = 4 };

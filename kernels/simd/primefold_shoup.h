@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * The maps and folds of `primefold` by Shoup's multiplication (primefold.h), in vectors of words:
- * those of primefold_vector.h, or single words. This file has no include guard, because
- * primefold_form.inc includes it several times, with other definitions of BITS, WORD, WIDER and
- * FORM().
+ * those of primefold_vector.h or primefold_neon.h, or single words. This file has no include guard,
+ * because primefold_form.inc includes it several times, with other definitions of BITS, WORD, WIDER
+ * and FORM().
  */
-#if BITS == 64 || !defined(__AVX2__)
+#if BITS == 64 || !defined(SHUF__SIMD_VECTORS)
 
 /* ---- The operations of primefold_vector.h on single words: a vector has one lane ---- */
 
@@ -46,6 +46,11 @@ static inline WORD FORM(low_product)(WORD a, WORD b)
 static inline WORD FORM(high_product)(WORD a, WORD b)
 {
     return (WORD)((WIDER)a * b >> BITS);
+}
+
+static inline WORD FORM(high_factor)(WORD y)
+{
+    return y;
 }
 
 static inline WORD FORM(right)(WORD x, int by)
@@ -128,7 +133,7 @@ static inline struct FORM(keys) FORM(make_keys)(const struct shuf__primefold *ro
     k.addend = FORM(all)((WORD)row->plain.addend);
     for (unsigned r = 0; r < s->maps; r++) {
         k.multiplier[r] = FORM(all)((WORD)row->plain.map[r].multiplier);
-        k.quotient[r] = FORM(all)((WORD)row->quotient[r]);
+        k.quotient[r] = FORM(high_factor)((WORD)row->quotient[r]);
         k.fold[r] = FORM(all)((WORD)row->plain.map[r].fold);
     }
     return k;

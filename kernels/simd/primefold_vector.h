@@ -93,6 +93,17 @@ static inline void store_32(uint32_t *out, vector_32 x)
     memcpy(out, &x, sizeof x);
 }
 
+/* y, as high_product_16() and high_product_32() take it. */
+static inline vector_16 high_factor_16(uint16_t y)
+{
+    return all_16(y);
+}
+
+static inline vector_32 high_factor_32(uint32_t y)
+{
+    return all_32(y);
+}
+
 /* Shifts by a constant. The instruction itself contains the constant. */
 static inline __attribute__((always_inline)) vector_16 right_16(vector_16 x, int by)
 {

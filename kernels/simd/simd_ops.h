@@ -32,6 +32,12 @@
 #define SHUF__SIMD_PASTE(a, b) SHUF__SIMD_PASTE_(a, b)
 #define SHUF__SIMD_NAME(name) SHUF__SIMD_PASTE(name, SHUF_SIMD)
 
+/* Whether the loops use vectors explicitly: for all sets but `scalar`. All processors of aarch64
+ * have NEON, so kernels/CMakeLists.txt defines SHUF_NEON. */
+#if defined(__AVX2__) || defined(SHUF_NEON)
+#define SHUF__SIMD_VECTORS
+#endif
+
 union shuf__bijection {
     struct shuf__primefold primefold;
     shuf_philox24 philox24;
@@ -131,7 +137,7 @@ extern "C" {
 #endif
 
 /* The names of the instruction sets of all architectures, best first. */
-enum { SHUF__SIMD_SETS = 3 };
+enum { SHUF__SIMD_SETS = 4 };
 extern const char *const shuf__simd_names[SHUF__SIMD_SETS];
 
 /* name: one of them; NULL for the best. Fails with SHUF_INVALID for an unknown name, and with

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-extern const struct shuf__simd_ops shuf__simd_ops_scalar;
+extern const struct shuf__simd_ops shuf__simd_ops_scalar, shuf__simd_ops_neon;
 
 static bool always(void)
 {
@@ -30,7 +30,7 @@ static bool has_avx512(void)
 }
 #endif
 
-const char *const shuf__simd_names[SHUF__SIMD_SETS] = {"avx512", "avx2", "scalar"};
+const char *const shuf__simd_names[SHUF__SIMD_SETS] = {"avx512", "avx2", "neon", "scalar"};
 
 /* The sets of this architecture, best first. */
 static const struct {
@@ -40,6 +40,9 @@ static const struct {
 #ifdef SHUF_SIMD_X86
     {&shuf__simd_ops_avx512, has_avx512},
     {&shuf__simd_ops_avx2, has_avx2},
+#endif
+#ifdef SHUF_SIMD_AARCH64
+    {&shuf__simd_ops_neon, always}, /* all processors have it */
 #endif
     {&shuf__simd_ops_scalar, always},
 };
@@ -59,5 +62,5 @@ shuf_status shuf__simd_choose(const char *name, const struct shuf__simd_ops **si
             return shuf__fail(error, SHUF_DEVICE, "backend cpu:%s: this processor has no %s", name,
                               name);
     return shuf__fail(error, SHUF_INVALID,
-                      "backend cpu:%.64s: expected avx512, avx2 or scalar", name);
+                      "backend cpu:%.64s: expected avx512, avx2, neon or scalar", name);
 }
