@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#ifdef __AVX2__
+#ifdef SHUF__SIMD_VECTORS
 
 #include "stream_vector.h"
 

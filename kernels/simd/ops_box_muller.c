@@ -8,19 +8,9 @@
 
 #include <string.h>
 
-#ifdef __AVX2__
+#ifdef SHUF__SIMD_VECTORS
 
 #include "stream_vector.h"
-
-/* `yes` in the lanes where the top bit of `by` is set, else `no`. */
-static inline floats chosen_32(vector by, floats yes, floats no)
-{
-#ifdef __AVX512BW__
-    return _mm512_mask_blend_ps(_mm512_movepi32_mask(by), no, yes);
-#else
-    return _mm256_blendv_ps(no, yes, floats_of_bits(by));
-#endif
-}
 
 /* ---- Floats ---- */
 

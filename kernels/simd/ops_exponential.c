@@ -15,7 +15,7 @@ void SHUF__SIMD_NAME(shuf__exponential_keys)(const uint64_t *words, double *out,
         out[i] = shuf_box_muller_log_f64(&terms, words + 2 * i);
 }
 
-#ifdef __AVX2__
+#ifdef SHUF__SIMD_VECTORS
 
 #include "stream_vector.h"
 

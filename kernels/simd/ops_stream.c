@@ -9,11 +9,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#ifdef __AVX2__
-#include "stream_vector.h"
-#endif
+#ifdef SHUF__SIMD_VECTORS
 
-#ifdef __AVX2__
+#include "stream_vector.h"
 
 /* ---- Gauss ---- */
 
@@ -74,8 +72,8 @@ static inline vector entry(vector w, vector lane, int p)
 {
     const int32_t *table = &shuf_gauss_table[0][0];
     const vector row = all(0xff0), which = VI(and)(V(add_epi32)(lane, all((uint32_t)p)), all(15));
-    const vector first = VI(or)(VI(and)(V(srli_epi32)(w, 20), row), which);
-    const vector second = VI(or)(VI(and)(V(slli_epi32)(w, 4), row), VI(xor)(which, all(8)));
+    const vector first = selected(row, V(srli_epi32)(w, 20), which);
+    const vector second = selected(row, V(slli_epi32)(w, 4), VI(xor)(which, all(8)));
     const vector spread = VI(and)(V(srli_epi32)(w, 8), all(0x7fff));
     return V(add_epi32)(V(add_epi32)(gathered(table, first), gathered(table, second)),
                         V(sub_epi32)(spread, all(0x4000)));
@@ -151,10 +149,9 @@ static inline floats number_32(const shuf_gauss *g, const struct blocks *b, int 
     const floats unit = V(set1_ps)(0x1p-37f);
     const floats dither =
         floats_of_bits(VI(or)(VI(and)(b->word[p], all(0x7ffffe)), all(0x4b000001)));
-    const floats s =
-        V(mul_ps)(V(cvtepi32_ps)(V(sub_epi32)(b->s[p], all(48))), V(set1_ps)(0x1p-19f));
+    const floats s = in_units(V(sub_epi32)(b->s[p], all(48)));
     floats z = V(fmadd_ps)(dither, unit, s);
-    unsigned small = small_lanes(z, (float)SHUF_GAUSS_SMALL);
+    lane_bits small = small_lanes(z, (float)SHUF_GAUSS_SMALL);
     if (sticky)
         z = sticky_32(z, V(fmadd_ps)(dither, unit, V(sub_ps)(s, z)));
     z = negated_32(z, b->word[p]);
@@ -162,7 +159,7 @@ static inline floats number_32(const shuf_gauss *g, const struct blocks *b, int 
         float each[LANES];
         memcpy(each, &z, sizeof each);
         for (; small != 0; small &= small - 1) {
-            const int lane = __builtin_ctz(small);
+            const int lane = first_lane(small);
             const double exact = small_double(g, b, p, lane);
             each[lane] = sticky ? shuf__float_sticky_of(exact) : (float)exact;
         }
