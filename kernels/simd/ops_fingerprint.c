@@ -52,6 +52,51 @@ static inline vector terms(vector z)
     for (unsigned c = 0; c < LANES; c++)                                       \
         sum += lane[c];
 
+#elif defined(SHUF__SIMD_VECTORS)
+
+#include <arm_neon.h>
+
+enum { LANES = 4 };
+
+/* A vector of 4 values: the lower and the upper two, widened. */
+typedef uint64x2x2_t vector;
+
+#define LOAD_NARROW(from) widened(vld1q_u32(from))
+#define LOAD_HALF(from) widened(vmovl_u16(vld1_u16(from)))
+#define LOAD_WIDE(from) vld1q_u64_x2(from)
+
+static inline vector widened(uint32x4_t x)
+{
+    return (vector){{vmovl_u32(vget_low_u32(x)), vmovl_high_u32(x)}};
+}
+
+/* Adds the terms of the numbers z to `sum`. */
+static inline void add_terms(vector *sum, vector z)
+{
+    const uint32x4_t a = (uint32x4_t)z.val[0], b = (uint32x4_t)z.val[1];
+    const uint32x4_t low = vuzp1q_u32(a, b), high = vuzp2q_u32(a, b);
+    const uint32x4_t c = (uint32x4_t)vmull_u32(vget_low_u32(low), vget_low_u32(high));
+    const uint32x4_t d = (uint32x4_t)vmull_high_u32(low, high);
+    const uint32x4_t w_low = vuzp1q_u32(c, d), w_high = vuzp2q_u32(c, d);
+    const uint32x4_t x = w_low ^ low ^ w_high, y = (w_high ^ high) | vdupq_n_u32(1);
+    sum->val[0] = vmlal_u32(sum->val[0] + z.val[0], vget_low_u32(x), vget_low_u32(y));
+    sum->val[1] = vmlal_high_u32(sum->val[1] + z.val[1], x, y);
+}
+
+#define SUM_VECTORS(LOAD)                                                                      \
+    const uint64x2_t step = vdupq_n_u64(LANES * SHUF_FINGERPRINT_STEP);                        \
+    uint64_t lane[LANES];                                                                      \
+    for (unsigned c = 0; c < LANES; c++)                                                       \
+        lane[c] = (first + c + 1) * SHUF_FINGERPRINT_STEP;                                     \
+    vector place = LOAD_WIDE(lane), all = {{vdupq_n_u64(0), vdupq_n_u64(0)}};                  \
+    for (; count - i >= LANES; i += LANES) {                                                   \
+        const vector value = LOAD(values + i);                                                 \
+        add_terms(&all, (vector){{place.val[0] + value.val[0], place.val[1] + value.val[1]}}); \
+        place.val[0] += step;                                                                  \
+        place.val[1] += step;                                                                  \
+    }                                                                                          \
+    sum = vaddvq_u64(all.val[0] + all.val[1]);
+
 #else
 #define SUM_VECTORS(LOAD)
 #endif
