@@ -15,6 +15,14 @@
 
 /* ---- Gauss ---- */
 
+/* Two constants that the transform handles for all values of a block. A term of its first input is
+ * a term of all sums; a term of all inputs is 32 times a term of the first sum.
+ *
+ *     LESS      the sums of a block are less by this than those of shuf_gauss_block_make(),
+ *               because number_32() wants them so
+ *     SPREAD    what the entries do not subtract yet */
+enum { LESS = 48, SPREAD = 0x4000 };
+
 /* LANES neighbouring blocks, from block number `number` on. */
 struct blocks {
     uint64_t number;
@@ -67,7 +75,8 @@ static inline void transform(vector x[SHUF_GAUSS_BLOCK])
         transform_4(x + i);
 }
 
-/* Does the same as shuf__gauss_entry(), for position p of each lane's block. */
+/* Does the same as shuf__gauss_entry(), for position p of each lane's block, but subtracts no
+ * SPREAD. */
 static inline vector entry(vector w, vector lane, int p)
 {
     const int32_t *table = &shuf_gauss_table[0][0];
@@ -75,25 +84,25 @@ static inline vector entry(vector w, vector lane, int p)
     const vector first = selected(row, V(srli_epi32)(w, 20), which);
     const vector second = selected(row, V(slli_epi32)(w, 4), VI(xor)(which, all(8)));
     const vector spread = VI(and)(V(srli_epi32)(w, 8), all(0x7fff));
-    return V(add_epi32)(V(add_epi32)(gathered(table, first), gathered(table, second)),
-                        V(sub_epi32)(spread, all(0x4000)));
+    return V(add_epi32)(V(add_epi32)(gathered(table, first), gathered(table, second)), spread);
 }
 
 /* Draw number j of the blocks. */
-static inline struct state draw_of(const shuf_gauss *g, const struct blocks *b, uint32_t j)
+static inline struct state draw_of(const shuf_stream *words, uint64_t block, uint32_t j)
 {
-    const uint64_t index = b->number * SHUF_GAUSS_DRAWS;
+    const uint64_t index = block * SHUF_GAUSS_DRAWS;
     const vector low = V(add_epi32)(V(slli_epi32)(lane_numbers(), 4), all((uint32_t)index + j));
-    return normal_of(&g->words, low, (uint32_t)(index >> 32));
+    return normal_of(words, low, (uint32_t)(index >> 32));
 }
 
 static inline void make_blocks(const shuf_gauss *g, uint64_t super, unsigned first, bool wide,
                                struct blocks *b)
 {
     const vector lane = V(add_epi32)(lane_numbers(), all(first));
+    const shuf_stream words = g->words; /* a copy, which writes to `b` cannot change */
     b->number = super * SHUF_GAUSS_LANES + first;
     for (int p = 0; p < SHUF_GAUSS_BLOCK; p += 4) {
-        struct state s = draw_of(g, b, (uint32_t)p / 4);
+        struct state s = draw_of(&words, b->number, (uint32_t)p / 4);
         rounds(&s, SHUF_GAUSS_EARLY_ROUNDS);
         for (int k = 0; k < 4; k++)
             b->s[p + k] = entry(s.c[k], lane, p + k);
@@ -101,22 +110,23 @@ static inline void make_blocks(const shuf_gauss *g, uint64_t super, unsigned fir
         memcpy(b->word + p, s.c, sizeof s.c);
     }
     for (int p = 0; wide && p < SHUF_GAUSS_BLOCK; p += 4) {
-        struct state s = draw_of(g, b, (uint32_t)(SHUF_GAUSS_BLOCK + p) / 4);
+        struct state s = draw_of(&words, b->number, (uint32_t)(SHUF_GAUSS_BLOCK + p) / 4);
         rounds(&s, SHUF_GAUSS_EARLY_ROUNDS);
         memcpy(b->early + p, s.c, sizeof s.c);
         rounds(&s, SHUF_GAUSS_ROUNDS - SHUF_GAUSS_EARLY_ROUNDS);
         memcpy(b->second + p, s.c, sizeof s.c);
     }
+    b->s[0] = V(sub_epi32)(b->s[0], all(LESS));
     transform(b->s);
-    b->s[0] = V(add_epi32)(b->s[0], all(SHUF_GAUSS_BLOCK / 2));
+    b->s[0] = V(sub_epi32)(b->s[0], all(SHUF_GAUSS_BLOCK * SPREAD - SHUF_GAUSS_BLOCK / 2));
 }
 
 /* Does the same as shuf_gauss_block_f64(), for half of the lanes. */
 static inline doubles value_64(const shuf_gauss *g, const struct blocks *b, int p, int half)
 {
     const vector dither = VI(and)(b->word[p], all((1u << SHUF_GAUSS_DITHER) - 1));
-    const doubles s =
-        V(fmadd_pd)(doubles_of(b->s[p], half), V(set1_pd)(0x1p-19), V(set1_pd)(-0x1p-15));
+    const doubles s = V(fmadd_pd)(doubles_of(b->s[p], half), V(set1_pd)(0x1p-19),
+                                  V(set1_pd)((LESS - 16) * 0x1p-19));
     const doubles high = V(fmadd_pd)(doubles_of(dither, half), V(set1_pd)(0x1p-37), s);
     const doubles early = V(add_pd)(doubles_of_unsigned(b->early[p], half), V(set1_pd)(0.5));
     const doubles low = V(fmadd_pd)(doubles_of_unsigned(b->second[p], half), V(set1_pd)(0x1p-69),
@@ -131,7 +141,7 @@ static __attribute__((noinline)) double small_double(const shuf_gauss *g, const 
                                                      int p, int lane)
 {
     shuf_gauss_block one = {.number = b->number + (unsigned)lane};
-    one.s[p] = ((const int32_t *)&b->s[p])[lane];
+    one.s[p] = ((const int32_t *)&b->s[p])[lane] + LESS;
     one.word[p] = ((const uint32_t *)&b->word[p])[lane];
     return shuf__gauss_double(g, &one, (unsigned)p);
 }
@@ -149,7 +159,7 @@ static inline floats number_32(const shuf_gauss *g, const struct blocks *b, int 
     const floats unit = V(set1_ps)(0x1p-37f);
     const floats dither =
         floats_of_bits(VI(or)(VI(and)(b->word[p], all(0x7ffffe)), all(0x4b000001)));
-    const floats s = in_units(V(sub_epi32)(b->s[p], all(48)));
+    const floats s = in_units(b->s[p]);
     floats z = V(fmadd_ps)(dither, unit, s);
     lane_bits small = small_lanes(z, (float)SHUF_GAUSS_SMALL);
     if (sticky)
@@ -219,11 +229,12 @@ static inline void put_bf16(const shuf_gauss *g, const struct blocks *b, int p, 
 #define GAUSS(name, type)                                                                 \
     static void gauss_##name(const union shuf__source *source, uint64_t super, void *out) \
     {                                                                                     \
+        const shuf_gauss g = source->gauss; /* as in make_blocks() */                     \
         struct blocks b;                                                                  \
         for (unsigned first = 0; first < SHUF_GAUSS_LANES; first += LANES) {              \
-            make_blocks(&source->gauss, super, first, sizeof(type) == 8, &b);             \
+            make_blocks(&g, super, first, sizeof(type) == 8, &b);                         \
             for (int p = 0; p < SHUF_GAUSS_BLOCK; p += 2)                                 \
-                put_##name(&source->gauss, &b, p, (type *)out + p * 32 + 2 * first);      \
+                put_##name(&g, &b, p, (type *)out + p * 32 + 2 * first);                  \
         }                                                                                 \
     }
 
@@ -232,10 +243,11 @@ static inline void put_bf16(const shuf_gauss *g, const struct blocks *b, int p, 
 void SHUF__SIMD_NAME(shuf__uniform_words)(const shuf_stream *s, uint64_t index, uint32_t *out,
                                           size_t count)
 {
+    const shuf_stream stream = *s; /* a copy, which writes to `out` cannot change */
     for (size_t i = 0; i < count; i += 4 * LANES) {
         const uint64_t at = index + i / 4;
-        struct state words =
-            uniform_of(s, V(add_epi32)(lane_numbers(), all((uint32_t)at)), (uint32_t)(at >> 32));
+        struct state words = uniform_of(&stream, V(add_epi32)(lane_numbers(), all((uint32_t)at)),
+                                        (uint32_t)(at >> 32));
         rounds(&words, SHUF_UNIFORM_ROUNDS);
         store_fours(out + i, words.c);
     }
