@@ -115,7 +115,7 @@ struct rate {
 
 static const struct rate primefold = {1.6, 0.0015}, compaction = {4, 0.0065}, stream = {2, 0.002};
 
-/* The speed of other instruction sets. */
+/* The speed of other instruction sets. That of NEON is a guess. */
 static const struct {
     const char *name;
     double speed;
