@@ -36,12 +36,12 @@
 namespace shuf
 {
 
-/* Checks at compile time that a type is a form with groups of `Group` values. */
-template <typename Form, int Group> constexpr bool is_form()
-{
+/* Checks at compile time that a type is a form with groups of `Group` values. A class, because CUDA
+ * 11 lets no function of the host name those of the device. */
+template <typename Form, int Group> struct IsForm : std::true_type {
     using Word = typename Form::Word;
     using Keys = const typename Form::Row &;
-    using Values = Word(&)[1][Group];
+    using Values = Word (&)[1][Group];
     using Const = const Form &;
     static_assert(std::is_unsigned_v<Word>, "a number is an unsigned word");
     static_assert(std::is_trivially_copyable_v<Form>, "a form is a parameter of kernels");
@@ -64,13 +64,12 @@ template <typename Form, int Group> constexpr bool is_form()
     static_assert(
         std::is_same_v<decltype(std::declval<Const>().in_range(std::uint32_t{})), bool> &&
             std::is_same_v<decltype(std::declval<Const>().is_below(
-                               std::declval<Const>().most(std::declval<const Word(&)[Group]>()))),
+                               std::declval<Const>().most(std::declval<const Word (&)[Group]>()))),
                            bool>,
         "range check");
     static_assert(std::is_same_v<decltype(std::declval<Const>().settled(Word{})), Word>,
                   "where a walk goes on");
-    return true;
-}
+};
 
 } // namespace shuf
 

@@ -34,11 +34,11 @@ constexpr uint32_t split_tile = warps * tuning::walk_run;
                  "@p st." space ".u" bits " [%1], %2;\n\t}" ::"r"(uint32_t{is_hit}), \
                  pointer(to), value(number)                                          \
                  : "memory")
-#define SHUF__STORE_HIT(space, pointer, is_hit, to, number)              \
-    if constexpr (sizeof(number) == sizeof(uint32_t))                    \
-        SHUF__STORE_BITS(space, "32", pointer, "r", is_hit, to, number); \
-    else                                                                 \
-        SHUF__STORE_BITS(space, "64", pointer, "l", is_hit, to, number)
+#define SHUF__STORE_HIT(space, pointer, is_hit, to, number)                        \
+    if constexpr (sizeof(number) == sizeof(uint32_t))                              \
+        SHUF__STORE_BITS(space, "32", pointer, "r", is_hit, to, uint32_t(number)); \
+    else                                                                           \
+        SHUF__STORE_BITS(space, "64", pointer, "l", is_hit, to, uint64_t(number))
 
 /* A list in shared memory to which a warp appends its hits. */
 template <typename Number> struct Stage {

@@ -102,7 +102,7 @@ struct Fold32 : SumsModP {
     /* x mod p, for x < 2 p */
     __device__ __forceinline__ uint32_t reduced(uint32_t x) const
     {
-        return __viaddmin_u32(x, minus_p, x);
+        return least_sum(x, minus_p, x);
     }
 
     /* The map, without the last reduction: the result may be too large by p. `high` is the high
@@ -198,7 +198,7 @@ struct Fold32 : SumsModP {
 
     __device__ __forceinline__ uint32_t most(const uint32_t (&x)[group], uint32_t met = 0) const
     {
-        return __vimax3_u32(__vimax3_u32(met, x[0], x[1]), x[2], x[3]);
+        return largest(largest(met, x[0], x[1]), x[2], x[3]);
     }
 
     /* Reduces a value that evaluate_unchecked() left too large by p. Such a value comes from the

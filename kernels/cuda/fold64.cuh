@@ -158,7 +158,7 @@ template <int Maps, Direction direction = Direction::forward> struct Fold64 : Fo
     __device__ __forceinline__ uint32_t most(const uint64_t (&x)[group]) const
     {
         const auto part = [this](uint64_t y) { return static_cast<uint32_t>(y >> shifted_by); };
-        return __vimax3_u32(max(part(x[0]), part(x[1])), part(x[2]), part(x[3]));
+        return largest(max(part(x[0]), part(x[1])), part(x[2]), part(x[3]));
     }
 
     __device__ __forceinline__ bool in_range(uint32_t) const

@@ -198,8 +198,7 @@ template <int Maps> struct FoldDouble : Fold64Base {
 
     __device__ __forceinline__ uint32_t most(const uint64_t (&x)[group], uint32_t met = 0) const
     {
-        return __vimax3_u32(__vimax3_u32(met, shifted(x[0]), shifted(x[1])), shifted(x[2]),
-                            shifted(x[3]));
+        return largest(largest(met, shifted(x[0]), shifted(x[1])), shifted(x[2]), shifted(x[3]));
     }
 
     /* Checks the numbers before all folds. A wrong result of the last map is not below n, so

@@ -19,7 +19,7 @@ namespace shuf
 
 template <typename Form_, Direction direction = Direction::forward> struct FormOf {
     using Form = Form_;
-    static_assert(is_form<Form, group>());
+    static_assert(IsForm<Form, group>::value);
 
     static Form make(const shuf__permutation &p, const shuf_primefold_shape &shape)
     {

@@ -21,18 +21,15 @@ namespace shuf
  * to the runtime. The functions of the table are the same in all these versions. */
 static cudaError_t entry_point(const char *symbol, unsigned version, void **function)
 {
-    cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
     *function = nullptr;
 #if CUDART_VERSION >= 12050
-    cudaError_t e =
-        cudaGetDriverEntryPointByVersion(symbol, function, version, cudaEnableDefault, &result);
+    const cudaError_t e =
+        cudaGetDriverEntryPointByVersion(symbol, function, version, cudaEnableDefault);
 #else
     (void)version;
-    cudaError_t e = cudaGetDriverEntryPoint(symbol, function, cudaEnableDefault, &result);
+    const cudaError_t e = cudaGetDriverEntryPoint(symbol, function, cudaEnableDefault);
 #endif
-    if (e == cudaSuccess && (result != cudaDriverEntryPointSuccess || !*function))
-        return cudaErrorSymbolNotFound;
-    return e;
+    return e == cudaSuccess && !*function ? cudaErrorSymbolNotFound : e;
 }
 
 shuf_status driver_find(Driver *driver, shuf__error *error)

@@ -183,7 +183,7 @@ template <typename Form, int Maps, typename Out>
 cudaError_t many_rows(const shuf__permutation &p, const shuf_primefold_shape &shape, void *out,
                       cudaStream_t stream)
 {
-    static_assert(is_form<Form, group>());
+    static_assert(IsForm<Form, group>::value);
     const Form f(shape);
     const Rows rows = make_rows_for<Form>(p, shape.p);
     Batch batch = make_batch(p, shape, group, fold_threads);

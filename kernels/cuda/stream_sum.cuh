@@ -12,6 +12,8 @@
 #include "stream.cuh"
 
 #include <cub/block/block_reduce.cuh>
+#include <cuda/std/limits>
+#include <cuda/std/type_traits>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
