@@ -141,7 +141,7 @@ shuf_status cuda_open(const char *device, unsigned threads, shuf__backend **back
 {
     int index = 0;
     cudaDeviceProp properties;
-    if (find_device(device, &index, &properties, error))
+    if (find_device(device, &index, &properties, error) || refuse_prohibited(index, error))
         return error->status;
     Cuda *cuda = new (std::nothrow) Cuda{};
     if (!cuda)
@@ -331,56 +331,6 @@ cudaError_t use_device(const Cuda *cuda)
     if (e == cudaSuccess)
         chosen = cuda->device;
     return e;
-}
-
-/* A build with one major version of CUDA runs with each driver for that version. */
-static shuf_status fail_without_device(shuf__error *error, cudaError_t e)
-{
-    constexpr int major = CUDART_VERSION / 1000;
-    int driver = 0;
-    cudaDriverGetVersion(&driver);
-    if (driver == 0)
-        return shuf__fail(error, SHUF_DEVICE,
-                          "cuda: no NVIDIA driver (libcuda.so.1); expected one for CUDA %d.0 or "
-                          "later",
-                          major);
-    if (e == cudaErrorInsufficientDriver)
-        return shuf__fail(
-            error, SHUF_DEVICE,
-            "cuda: the NVIDIA driver is for CUDA %d.%d; expected %d.0 or later: update "
-            "the driver, or install a build of shufd by CUDA %d",
-            driver / 1000, driver % 1000 / 10, major, driver / 1000);
-    return shuf__fail(error, SHUF_DEVICE,
-                      "cuda: no NVIDIA GPU; expected one in the output of nvidia-smi -L, and in "
-                      "CUDA_VISIBLE_DEVICES if that is set");
-}
-
-static shuf_status fail_without_code(shuf__error *error)
-{
-    int device = 0, major = 0, minor = 0;
-    cudaGetDevice(&device);
-    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
-    return shuf__fail(error, SHUF_DEVICE,
-                      "cuda: device %d has compute capability %d.%d, for which this build has no "
-                      "code; expected one of " SHUF_CUDA_ARCHITECTURES ", in tenths",
-                      device, major, minor);
-}
-
-shuf_status fail(shuf__error *error, cudaError_t e, const char *step)
-{
-    shuf_status status = e == cudaErrorMemoryAllocation ? SHUF_NO_MEMORY : SHUF_DEVICE;
-    cudaGetLastError();
-    if (e == cudaErrorInsufficientDriver || e == cudaErrorNoDevice)
-        return fail_without_device(error, e);
-    if (e == cudaErrorNoKernelImageForDevice || e == cudaErrorUnsupportedPtxVersion)
-        return fail_without_code(error);
-    if (e == cudaErrorDevicesUnavailable)
-        return shuf__fail(error, status,
-                          "cuda: %s: the GPU is busy; in compute mode Exclusive_Process only one "
-                          "process may use it: nvidia-smi --compute-mode=DEFAULT, as root",
-                          step);
-    return shuf__fail(error, status, "cuda: %s: %s", step, cudaGetErrorString(e));
 }
 
 } // namespace shuf

@@ -153,6 +153,9 @@ inline void choose_stream(Cuda *cuda, const shuf__request *request)
 /* Writes `error`. Also clears the runtime's last error, because the next call would report it. */
 shuf_status fail(shuf__error *error, cudaError_t e, const char *step);
 
+/* Fails if the compute mode lets no process use the device. */
+shuf_status refuse_prohibited(int device, shuf__error *error);
+
 /* Runs the call, unless an earlier call failed. Keeps the first failure. */
 #define SHUF__STEP(e, step, call)                                \
     do {                                                         \
