@@ -134,7 +134,7 @@ typedef struct shuf_lease {
 } shuf_lease;
 
 typedef struct {
-    char version[32], backend[16], device[128], device_id[64];
+    char version[32], backend[16], device[128], device_id[64], gpu_fault[512];
     uint64_t pid, uptime_ms, clients, client_limit, memory_used, memory_limit, host_used, host_limit;
     uint64_t host_idle, device_idle, blocks, leases, queued, hits, computed;
     ...;

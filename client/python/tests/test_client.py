@@ -889,6 +889,18 @@ def test_progress(client, capsys):
     assert "permute" in capsys.readouterr().err
 
 
+def test_an_unused_gpu_warns_once(daemon, monkeypatch):
+    state = {"gpu_fault": "cuda: the NVIDIA driver 550.54.15 is for CUDA 12.4"}
+    monkeypatch.setattr(shufd._daemon, "_DRIVER", "/proc/self/status")
+    monkeypatch.setattr(shufd._daemon, "_has_asked", False)
+    monkeypatch.setattr(shufd._daemon, "status", lambda connection: state)
+    with pytest.warns(RuntimeWarning, match="the GPU is not used: cuda: the NVIDIA driver 550.54.15"):
+        shufd.connect(daemon.socket).close()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        shufd.connect(daemon.socket).close()
+
+
 def test_progress_without_tqdm_warns(client, monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm", None)
     with pytest.warns(RuntimeWarning, match="^progress=True: .*; install tqdm$"):

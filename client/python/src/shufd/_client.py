@@ -377,8 +377,8 @@ class Client(Draws):
 
     def status(self) -> dict[str, Any]:
         """The state of the daemon: version, backend, device, pid, clients, leases, and memory in
-        bytes. host_idle and device_idle are the bytes of unused results, `queued` is the number of
-        jobs that wait or run."""
+        bytes. gpu_fault is the reason why the daemon does not use the GPU, or "". host_idle and
+        device_idle are the bytes of unused results, `queued` is the number of jobs that wait or run."""
         return _daemon.status(self._connection())
 
     def leases(self) -> list[dict[str, Any]]:

@@ -199,6 +199,7 @@ class Calls:
         self.socket: str = self._connection().socket
         self._wait = max(self._wait, self._reconnect)  # of later threads and children: the daemon was there
         hold_lifeline(self.socket)
+        _daemon.warn_of_unused_gpu(self._connection())
 
     # ---- Connections -------------------------------------------------------------------------
 

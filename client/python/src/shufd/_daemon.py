@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import warnings
 from typing import TYPE_CHECKING, Any, Callable
 
 from . import _dtype, _request
@@ -14,7 +16,7 @@ from ._shuf import ffi, lib
 if TYPE_CHECKING:
     from ._connection import Connection
 
-_TEXTS = ("version", "backend", "device", "device_id")
+_TEXTS = ("version", "backend", "device", "device_id", "gpu_fault")
 _NUMBERS = (
     "pid", "uptime_ms", "clients", "client_limit", "queued", "leases", "blocks", "memory_used", "memory_limit",
     "host_used", "host_limit", "host_idle", "device_idle", "hits", "computed",
@@ -33,6 +35,22 @@ def status(connection: Connection) -> dict[str, Any]:
     state: dict[str, Any] = {name: _string(getattr(daemon, name)) for name in _TEXTS}
     state.update({name: int(getattr(daemon, name)) for name in _NUMBERS})
     return state
+
+
+_has_asked = False
+_DRIVER = "/proc/driver/nvidia/version"  # there while the driver is loaded
+
+
+def warn_of_unused_gpu(connection: Connection) -> None:
+    """Warns once in a process if the machine has a driver for GPUs, but the daemon cannot use a GPU."""
+    global _has_asked
+    if _has_asked or not os.path.exists(_DRIVER):
+        return
+    _has_asked = True
+    with contextlib.suppress(Error):
+        if fault := status(connection)["gpu_fault"]:
+            text = f"shufd: the daemon computes on the CPU; the GPU is not used: {fault}"
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 def _origin(order: Any) -> dict[str, Any]:
