@@ -3,33 +3,18 @@
 # Finds nvcc. Without it the build has no libshuf-cuda.so, and so no CUDA backend. The toolkit's own
 # installer puts nvcc in a folder that is not in PATH.
 set(SHUF_HAVE_CUDA OFF)
-
-# Sets the architectures to those of this list that nvcc knows. Code for 8.0 also runs on 8.6 and
-# 8.9, for 10.0 on 10.3, for 12.0 on 12.1. The driver compiles the PTX code of the last one for
-# newer GPUs.
-function(shuf_choose_architectures)
-  execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-arch OUTPUT_VARIABLE known)
-  foreach(architecture 75 80 90 100 120)
-    if(known MATCHES "compute_${architecture}\n")
-      list(APPEND chosen ${architecture}-real)
-      set(last ${architecture})
-    endif()
-  endforeach()
-  list(APPEND chosen ${last}-virtual)
-  set(CMAKE_CUDA_ARCHITECTURES "${chosen}" CACHE STRING "GPU architectures to compile for")
-endfunction()
-
 if(SHUF_CUDA)
   include(CheckLanguage)
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    # Code for 8.0 also runs on 8.6 and 8.9. For newer GPUs, the driver compiles the PTX code of 9.0.
+    set(CMAKE_CUDA_ARCHITECTURES "75-real;80-real;90" CACHE STRING "GPU architectures to compile for")
+  endif()
   find_program(SHUF_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
   if(SHUF_NVCC AND NOT DEFINED CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
     set(CMAKE_CUDA_COMPILER ${SHUF_NVCC})
   endif()
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
-    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-      shuf_choose_architectures()
-    endif()
     enable_language(CUDA)
     find_package(CUDAToolkit REQUIRED)
     set(SHUF_HAVE_CUDA ON)
