@@ -120,13 +120,13 @@ typedef struct shuf_result {
 /* A request for the values offset to offset + count - 1 of a stream. Value i of a stream is a
  * function of distribution, method, seed, stream, mean, std, bound, dtype and i, so any part of a
  * stream can be requested. Different seeds, and different streams of a seed, are independent. A
- * stream has 2^62 values. Values of two dtypes share random bits: number i of UNIFORM with 64 bits
- * has those of numbers 2i and 2i + 1 with 32; numbers 2m and 2m + 1 of SHUF_BOX_MULLER or
- * EXPONENTIAL as SHUF_F64 have those of numbers 4m to 4m + 3 of the others; with mean 0 and std 1
- * number i of the table method is the same, rounded, with others nearly the same. Streams of
- * BERNOULLI with two means share random bits too, and a bit that is 1 for a mean is 1 for every
- * larger mean. Streams of INTEGERS with two bounds, or two dtypes, share random bits. Other means
- * and deviations only scale the same numbers. */
+ * stream has 2^62 values. Values of two dtypes share random bits: number i of UNIFORM, BERNOULLI or
+ * INTEGERS with 64 bits has those of numbers 2i and 2i + 1 with 32; numbers 2m and 2m + 1 of
+ * SHUF_BOX_MULLER or EXPONENTIAL as SHUF_F64 have those of numbers 4m to 4m + 3 of the others; with
+ * mean 0 and std 1 number i of the table method is the same, rounded, with others nearly the same.
+ * Streams of BERNOULLI with two means share random bits too, and a bit that is 1 for a mean is 1
+ * for every larger mean. So do streams of INTEGERS with two bounds. Other means and deviations only
+ * scale the same numbers. */
 typedef struct shuf_numbers {
     shuf_distribution distribution; /* no default */
     uint64_t seed, stream;          /* any */

@@ -206,6 +206,12 @@ def test_a_generator_gives_the_numbers_of_the_daemon(client):
     assert one.draw == other.draw
 
 
+def test_numbers_of_64_bits_share_those_of_two_of_32():
+    same(local.bits(0.3, 50, seed=7, offset=50, dtype="u64").view("u4"), local.bits(0.3, 100, seed=7, offset=100))
+    upper = local.integers(2**63, 50, seed=7, offset=50) >> np.uint64(63 - 20)
+    same(upper.astype("u4"), local.integers(2**20, 100, seed=7, offset=100)[1::2])
+
+
 class Interrupt(Exception):
     """Of a signal handler."""
 

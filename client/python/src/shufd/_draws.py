@@ -159,8 +159,9 @@ class Draws(Calls):
         dtype     "u32" or "u64". The first bit is the lowest, so both types have the same bytes, and
                   numpy.unpackbits(values.view("u1"), bitorder="little") has the bits in their order
 
-        The other arguments and the result are those of normal(). Bits of two p from the same seed, stream and offset are
-        not independent: a bit that is 1 for one p is 1 for every larger p.
+        The other arguments and the result are those of normal(). A bit that is 1 for one p is 1 for every larger p.
+        Integer i of 64 bits has the bits of integers 2 i and 2 i + 1 of 32 bits. For two p or two types take another
+        stream, or a Stream as the generator.
         """
         number = _dtype.number_of("u32" if dtype is None else dtype, _request.LAWS["bits"].types)
         mean = _arguments.real("p", p)
@@ -186,8 +187,8 @@ class Draws(Calls):
         bound     1 to 2^32 with dtype "u32", to 2^64 - 1 with "u64"
         dtype     "u32" or "u64"; by default "u32", or "u64" for a bound above 2^32
 
-        The other arguments and the result are those of normal(). Integers of two bounds or types from the same seed,
-        stream and offset share random bits; a Stream as the generator avoids this.
+        The other arguments and the result are those of normal(). Number i of 64 bits has the random bits of numbers
+        2 i and 2 i + 1 of 32 bits, for all bounds; a Stream as the generator avoids this.
         """
         bound = _arguments.u64("bound", bound)
         number = _dtype.number_of(dtype, _request.LAWS["integers"].types) or _request.type_of_bound(bound)

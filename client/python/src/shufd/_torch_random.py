@@ -353,7 +353,8 @@ def bits_(tensor: torch.Tensor, p: float = 0.5, *, seed: int, stream: int = 0, o
 
     tensor    of int32 or int64, or uint32 or uint64; the first bit of each integer is the lowest
     p         0 to 1
-    The other arguments and the errors are those of normal_(); `offset` counts integers.
+    The other arguments and the errors are those of normal_(); `offset` counts integers. A bit that is 1 for one p is 1 for every
+    larger p. Integer i of 64 bits has the bits of integers 2 i and 2 i + 1 of 32 bits.
     """
     return _draw(tensor, "bits", ("p", ""), p, 0.0, seed, stream, offset)
 
@@ -364,8 +365,8 @@ def integers_(tensor: torch.Tensor, bound: int, *, seed: int, stream: int = 0, o
 
     tensor    of int32 or int64, or uint32 or uint64
     bound     1 to 2^31, 2^63, 2^32 or 2^64 - 1, in the order of these types
-    The other arguments and the errors are those of normal_(). Integers of two bounds, or of types of 32 and 64 bits, from the
-    same seed, stream and offset share random bits.
+    The other arguments and the errors are those of normal_(). Number i of 64 bits has the random bits of numbers 2 i and
+    2 i + 1 of 32 bits, for all bounds.
     """
     return _draw(tensor, "integers", ("", ""), 0.0, 0.0, seed, stream, offset, bound)
 
