@@ -212,6 +212,18 @@ def test_numbers_of_64_bits_share_those_of_two_of_32():
     same(upper.astype("u4"), local.integers(2**20, 100, seed=7, offset=100)[1::2])
 
 
+@pytest.mark.parametrize("name", ["normal", "uniform", "exponential", "bits", "integers"])
+def test_a_generator_has_its_own_place(client, name):
+    stream = shufd.Stream(7)
+    for draw in getattr(client, name), getattr(local, name):
+        arguments = [9] if name == "integers" else []
+        for place in dict(stream=1), dict(offset=1):
+            with pytest.raises(shufd.Invalid, match="^stream: ., offset: .: expected neither with a generator"):
+                draw(*arguments, size=3, generator=stream, **place)
+        assert stream.draw == 0
+        draw(*arguments, size=0, generator=stream, stream=0, offset=0)
+
+
 class Interrupt(Exception):
     """Of a signal handler."""
 

@@ -205,7 +205,7 @@ class Draws(Calls):
                 f"seed: {seed}, key: {key!r}, generator: {_arguments.shown(generator)}: expected one of the three"
             )
         if generator is not None:
-            check_generator(generator)
+            check_generator(generator, stream, offset)
             source = generator
             return source._take(kind_of(law, dtype), math.prod(shape), lambda offset: self._values(
                 law, shape, source.seed, None, source.stream, offset, dtype, device, progress, parameters

@@ -302,7 +302,7 @@ def _draw(
     if generator is None:
         fill(seed, stream, offset)
     else:
-        check_generator(generator)
+        check_generator(generator, stream, offset)
         source = generator
         source._take(kind_of(law, dtype), count, lambda place: fill(source.seed, source.stream, place))
     return result if shape or out is not None else result.item()

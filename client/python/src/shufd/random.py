@@ -120,8 +120,10 @@ class Stream:
         return f"shufd.Stream(seed={self.seed}, stream={self.stream}, draw={self.draw})"
 
 
-def check_generator(generator: Any) -> None:
+def check_generator(generator: Any, stream: int, offset: int) -> None:
     if isinstance(generator, Stream):
+        if u64("stream", stream) or u64("offset", offset):
+            raise Invalid(f"stream: {stream}, offset: {offset}: expected neither with a generator, which has its own place")
         return
     other = (
         "tensors, use shufd.torch.Generator and its methods" if "torch" in type(generator).__module__
