@@ -7,6 +7,8 @@ import importlib.util
 import pickle
 import secrets
 import signal
+import subprocess
+import sys
 
 import golden
 import numpy as np
@@ -301,6 +303,21 @@ def test_without_replacement(torch):
     for bad, count, message in ((weights, 5, "at most 4"), ([1.0, np.nan], 1, "nan"), ([0.0], 1, "all are 0")):
         with pytest.raises(shufd.Invalid, match=message):
             sampler_of(torch, bad, count, replacement=False)
+
+
+FLUSH = """
+import numpy as np, torch
+from shufd.local import Weighted
+arrays = np.float32([1, 1e-40, 0, 1e-45]), np.array([1, 5e-324, -0.0, 1e-310]), np.uint64([1, 2**63, 0, 2])
+torch.set_flush_denormal(True)
+for weights in arrays:
+    print(len(Weighted(weights, 7, replacement=False)), sorted(Weighted(weights, 7, replacement=False)[:].tolist()))
+"""
+
+
+def test_threads_that_flush_subnormal_numbers(torch):
+    out = subprocess.run([sys.executable, "-c", FLUSH], capture_output=True, text=True, timeout=300)
+    assert out.stdout == "3 [0, 1, 3]\n" * 3, out.stderr
 
 
 def test_more_weights_than_torch_takes(torch):

@@ -106,7 +106,8 @@ class Weighted(Order):
     def _check_length(self) -> None:
         """Checks the weights and the length without replacement."""
         sample_of(self.weights, 0, self.seed, 0)
-        most = int(np.count_nonzero(self.weights))
+        bits = self.weights.view(f"u{self.weights.itemsize}")  # a thread may flush subnormal floats
+        most = int(np.count_nonzero(bits << 1 if self.weights.dtype.kind == "f" else bits))  # without the sign of -0
         if self.length is None:
             vars(self)["length"] = most
         elif self.length > most:
