@@ -947,6 +947,9 @@ def test_size_zero_is_an_empty_array(client, size):
     assert client.uniform(2.0, 3.0, size, seed=1).shape == expected
     generator = shufd.Stream(1)
     assert client.normal(size=size, generator=generator).shape == expected and generator.draw == 0
+    end = shufd.Stream(1, draw=2**60)
+    for draw, dtype in itertools.product((client.uniform, shufd.local.uniform), ("f64", "f32")):
+        assert draw(size=size, dtype=dtype, generator=end).shape == expected
     with pytest.raises(shufd.Invalid, match="^scale"):
         client.normal(scale=-1.0, size=size, seed=1)
 

@@ -95,7 +95,7 @@ class Stream:
         offset = (self._draw if used else self.draw) * kind[1] + used
         draw, used = divmod(offset + count, kind[1])
         _place("draw", draw + (used > 0), _DRAWS)
-        result = call(offset)
+        result = call(min(offset, 4 * _DRAWS - 1))  # a call for no numbers may be at the end, which is no offset
         if count > 0:
             self._draw, self._used, self._kind = draw, used, kind
         return result
