@@ -340,6 +340,12 @@ def test_jacobians_by_vmap_are_refused(jacobian):
     assert torch.equal(jacobian(lambda x: x[order], torch.arange(3.0)), torch.eye(3)[order])
 
 
+def test_jacrev_takes_functions_without_gradients():
+    noise = shuftorch.uniform_(torch.empty(3), seed=7)
+    scaled = torch.func.jacrev(lambda x: x * shuftorch.uniform_(torch.empty(3), seed=7))(torch.ones(3))
+    assert torch.equal(scaled, torch.diag(noise))
+
+
 def test_grad_of_torch_func():
     expected = shuftorch.normal_(torch.empty(3), seed=7)
     assert torch.equal(
