@@ -89,8 +89,8 @@ class Draws(Calls):
         For integers below a bound, use integers().
 
         low, high finite numbers, low <= high, whose difference is finite too. The result is low + u (high - low), with
-                  `low`, `high` and the difference rounded to the type. A value of the rounded `high` or more becomes
-                  the number of the type before it. If both are equal after this rounding, all values are this number.
+                  `low`, `high` and the difference, an f64, rounded to the type. A value of the rounded `high` or more
+                  becomes the number of the type before it. If both are equal after this rounding, all values are this number.
                   As in NumPy, the last bits follow from the multiplication and are not uniform
 
         The other arguments are those of normal(), with dtype "f64", "f32", "u32" or "u64". Value i of f64 and u64 has
