@@ -17,11 +17,10 @@
 static const struct shuf__cuda_library *loaded;
 static struct shuf__error fault;
 
-static bool is_of_this_build(const struct shuf__cuda_library *library)
+static bool has_sizes_of_this_build(const struct shuf__cuda_library *library)
 {
-    const size_t sizes[SHUF__CUDA_STRUCTS] = SHUF__CUDA_SIZES;
-    return library->version && strcmp(library->version, SHUF_VERSION_TEXT) == 0 &&
-           memcmp(library->sizes, sizes, sizeof sizes) == 0;
+    return library->sizes[0] == shuf__cuda_sizes[0] &&
+           memcmp(library->sizes, shuf__cuda_sizes, sizeof shuf__cuda_sizes) == 0;
 }
 
 /* The dynamic linker looks for the library where it looks for all libraries of the program: in the
@@ -35,13 +34,20 @@ static void load(void)
         return;
     }
     const struct shuf__cuda_library *const library = dlsym(handle, "shuf__cuda");
-    if (library && is_of_this_build(library))
-        loaded = library;
-    else
+    const char *const version = library && library->version ? library->version : "unknown";
+    if (strcmp(version, SHUF_VERSION_TEXT) != 0)
         shuf__fail(&fault, SHUF_DEVICE,
                    "backend cuda: " LIBRARY " is of shufd %.32s, this program of %s; install both "
                    "from one build",
-                   library && library->version ? library->version : "unknown", SHUF_VERSION_TEXT);
+                   version, SHUF_VERSION_TEXT);
+    else if (!has_sizes_of_this_build(library))
+        shuf__fail(&fault, SHUF_DEVICE,
+                   "backend cuda: " LIBRARY
+                   " and this program are of different builds of shufd %s; "
+                   "install both from one build",
+                   version);
+    else
+        loaded = library;
 }
 
 const struct shuf__cuda_library *shuf__cuda_library(struct shuf__error *error)

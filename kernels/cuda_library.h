@@ -6,8 +6,8 @@
  *
  * All functions of the table but `ops` queue work in the caller's CUDA stream, and return before it
  * is done. They use the device of `out`, allocate no device memory, and do not synchronise, so a
- * CUDA graph can capture them. Windowed orders with few values are the exception: the host computes
- * them first, and a graph would keep their copy. Thread-safe.
+ * CUDA graph can capture them. Mixtures, weights, and windowed orders with few values are the
+ * exceptions: the host computes a part of them, so they refuse a captured stream. Thread-safe.
  */
 #ifndef SHUF__CUDA_LIBRARY_H
 #define SHUF__CUDA_LIBRARY_H
@@ -24,14 +24,36 @@ struct shuf__scratch_memory {
     size_t bytes;
 };
 
-/* The sizes of the structs that both copies of the code share. */
-#define SHUF__CUDA_SIZES                                                  \
-    {                                                                     \
-        sizeof(struct shuf__request), sizeof(struct shuf__backend_ops),   \
-            sizeof(struct shuf__computation), sizeof(struct shuf__block), \
-            sizeof(struct shuf__error)                                    \
-    }
-enum { SHUF__CUDA_STRUCTS = 5 };
+/* The structs that both copies of the code share. The table is the first one, so a shorter table
+ * differs in its first size, and nobody reads behind its end. */
+#define SHUF__CUDA_STRUCTS(X) \
+    X(cuda_library)           \
+    X(cuda_weights)           \
+    X(scratch_memory)         \
+    X(request)                \
+    X(error)                  \
+    X(mixture)                \
+    X(data_set)               \
+    X(stage)                  \
+    X(weight_array)           \
+    X(backend_ops)            \
+    X(backend)                \
+    X(computation)            \
+    X(block)                  \
+    X(workspace)              \
+    X(sums)                   \
+    X(pass)                   \
+    X(rank_index)             \
+    X(rank_index_limits)
+
+#define SHUF__CUDA_ONE(name) +1
+enum { SHUF__CUDA_SIZES = SHUF__CUDA_STRUCTS(SHUF__CUDA_ONE) };
+#undef SHUF__CUDA_ONE
+
+#define SHUF__CUDA_SIZE_OF(name) sizeof(struct shuf__##name),
+
+/* Their sizes in this copy of the code. */
+extern const size_t shuf__cuda_sizes[SHUF__CUDA_SIZES];
 
 struct shuf__mixture;
 struct shuf__weight_array;
@@ -60,7 +82,7 @@ struct shuf__cuda_weights {
 struct shuf__cuda_library {
     /* Both copies of the code must be of one build, because they share structs. */
     const char *version;
-    size_t sizes[SHUF__CUDA_STRUCTS]; /* SHUF__CUDA_SIZES */
+    size_t sizes[SHUF__CUDA_SIZES]; /* shuf__cuda_sizes there */
 
     const struct shuf__backend_ops *ops;
 

@@ -42,7 +42,8 @@ extern "C" {
  * shuf_set_interrupt() ends it. */
 
 /* Writes the values of a PERMUTATION, NUMBERS or RANKS to `out`, which has `bytes` bytes, row-major
- * in the host's byte order, aligned for their type. */
+ * in the host's byte order, aligned for their type. Returns no summary: fails with SHUF_INVALID if
+ * `fingerprint` or `moments` is set. */
 SHUF_API shuf_status shuf_host_fill(const shuf_request *request, unsigned threads, void *out,
                                     size_t bytes);
 
@@ -78,9 +79,10 @@ SHUF_API shuf_status shuf_host_part(const shuf_request *request, uint64_t first,
  * stream.
  *
  * Device memory begins at a multiple of 16 bytes, on one device, and stays allocated until the work
- * is done. The functions allocate nothing, do not synchronise, and can be captured in a CUDA graph.
- * The first use of a kernel loads it, which takes milliseconds. SHUF_OK says that the work is
- * queued: an error while it runs appears in the stream, as with any kernel. */
+ * is done. The functions allocate no device memory, do not synchronise, and can be captured in a
+ * CUDA graph, except as shuf_cuda_fill() says. The first use of a kernel loads it, which takes
+ * milliseconds. SHUF_OK says that the work is queued: an error while it runs appears in the stream,
+ * as with any kernel. */
 
 /* Sets *bytes to the device memory, aligned to 256 bytes, that the fill or shuffle needs as its
  * workspace: 0 for numbers and uniform permutations by primefold. The workspace has no meaning
@@ -91,12 +93,13 @@ SHUF_API shuf_status shuf_cuda_workspace(const shuf_request *request, size_t *by
 
 /* Fills device memory as shuf_host_fill(), but not with RANKS. `workspace` may be NULL if
  * shuf_cuda_workspace() gives 0. For a windowed order whose values are much fewer than the
- * chunks between them, the host computes the values first; do not capture that in a graph. */
+ * chunks between them, the host computes the values first, in memory of its own, and the call fails
+ * with SHUF_INVALID if `stream` is captured. */
 SHUF_API shuf_status shuf_cuda_fill(const shuf_request *request, void *out, size_t bytes,
                                     void *workspace, size_t workspace_bytes, void *stream);
 
 /* Shuffles device memory as shuf_host_shuffle(). For records of 512 KiB or more, the host computes
- * the permutation first. */
+ * the permutation first, in 8 n bytes of host memory. */
 SHUF_API shuf_status shuf_cuda_shuffle(const shuf_records *records, const void *in, void *out,
                                        size_t bytes, void *workspace, size_t workspace_bytes,
                                        void *stream);

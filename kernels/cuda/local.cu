@@ -5,7 +5,9 @@
  */
 #include "cuda.cuh"
 #include "cuda_library.h"
+#include "host/weights.h"
 #include "orders.cuh"
+#include "rank_index.h"
 #include "shuffle.cuh"
 #include "tuning.cuh"
 #include "weights.cuh"
@@ -231,6 +233,20 @@ shuf_status check_scratch(const shuf__request *request, const void *in, const vo
     return SHUF_OK;
 }
 
+/* Fails while the stream is captured, if the host computes the values: a replay would copy them
+ * from memory that is free by then. */
+shuf_status check_capture(const shuf__request *request, cudaStream_t stream, shuf__error *error)
+{
+    if (request->kind != SHUF__PERMUTATION || !request->permutation.window ||
+        !windowed_is_sparse(request->permutation))
+        return SHUF_OK;
+    return refuse_capture(
+        stream,
+        "the host computes these few values of a windowed order; expected more of "
+        "them, or a call before the capture",
+        error);
+}
+
 shuf_status compute(const shuf__request *request, const void *in, void *out,
                     const shuf__scratch_memory *scratch, void *stream, shuf__error *error)
 {
@@ -241,6 +257,8 @@ shuf_status compute(const shuf__request *request, const void *in, void *out,
         (in && check_memory("in", in, 16, device, error)))
         return error->status;
     cudaError_t e = on.enter(device);
+    if (e == cudaSuccess && check_capture(request, static_cast<cudaStream_t>(stream), error))
+        return error->status;
     if (e == cudaSuccess)
         e = queue(*request, device, in, out, scratch->memory, static_cast<cudaStream_t>(stream));
     return e == cudaSuccess ? SHUF_OK : fail_local(error, e, "launching the kernels");
@@ -496,6 +514,9 @@ const shuf__cuda_weights weights = {table_bytes, sample_bytes, table, draw, samp
 } // namespace shuf
 
 extern "C" __attribute__((visibility("default"))) const struct shuf__cuda_library shuf__cuda = {
-    SHUF_VERSION_TEXT, SHUF__CUDA_SIZES,  &shuf__cuda_ops,     shuf::scratch_bytes, shuf::compute,
-    shuf::look_up,     shuf::fingerprint, shuf::mixture_bytes, shuf::mixture,       &shuf::weights,
+    SHUF_VERSION_TEXT, {SHUF__CUDA_STRUCTS(SHUF__CUDA_SIZE_OF)},
+    &shuf__cuda_ops,   shuf::scratch_bytes,
+    shuf::compute,     shuf::look_up,
+    shuf::fingerprint, shuf::mixture_bytes,
+    shuf::mixture,     &shuf::weights,
 };

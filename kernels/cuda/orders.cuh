@@ -17,12 +17,15 @@ namespace shuf
 
 /* ---- Windowed orders ---- */
 
+/* Whether the values are much fewer than the chunks between them. The host computes them then. */
+bool windowed_is_sparse(const shuf__permutation &p);
+
 /* The scratch memory of windowed_async(), in bytes. */
 uint64_t windowed_bytes(const shuf__permutation &p, unsigned width);
 
 /* Queues the values of a permutation with windows. `out` and `scratch` begin at multiples of 16
- * bytes. If the values are much fewer than the chunks between them, the host computes them, and the
- * call copies them. *cancelled says whether the computation was cancelled before all was queued. */
+ * bytes. Values by the host are copied from its memory, which the call then frees, so no graph may
+ * capture them. *cancelled says whether the computation was cancelled before all was queued. */
 cudaError_t windowed_async(const shuf__simd_ops *simd, int threads,
                            const shuf__computation &computation, void *out, void *scratch,
                            cudaStream_t stream, bool *cancelled);

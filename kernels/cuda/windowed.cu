@@ -435,13 +435,6 @@ cudaError_t all_rows(const shuf__computation &computation, Out *out, Out *moves,
     return e;
 }
 
-/* Whether the chunks of the windows in between are many more than the values. The list of the
- * chunks would be long then. */
-bool is_sparse(const shuf__permutation &p)
-{
-    return p.stride >= p.chunk * p.window || slots_of(p) / 16 > p.count + 65536;
-}
-
 /* The values of a piece that the host computes. */
 constexpr uint64_t piece_values = 1 << 18;
 
@@ -468,9 +461,15 @@ cudaError_t by_host(const shuf__simd_ops *simd, int threads, const shuf__computa
 
 } // namespace
 
+/* The list of the chunks would be long. */
+bool windowed_is_sparse(const shuf__permutation &p)
+{
+    return p.stride >= p.chunk * p.window || slots_of(p) / 16 > p.count + 65536;
+}
+
 uint64_t windowed_bytes(const shuf__permutation &p, unsigned width)
 {
-    return is_sparse(p) ? 0 : slots_of(p) * width;
+    return windowed_is_sparse(p) ? 0 : slots_of(p) * width;
 }
 
 cudaError_t windowed_async(const shuf__simd_ops *simd, int threads,
@@ -479,7 +478,7 @@ cudaError_t windowed_async(const shuf__simd_ops *simd, int threads,
 {
     const shuf__permutation &p = computation.request.permutation;
     *cancelled = false;
-    if (is_sparse(p))
+    if (windowed_is_sparse(p))
         return by_host(simd, threads, computation, out, stream, cancelled);
     if (width_of(computation) == 4)
         return all_rows(computation, static_cast<uint32_t *>(out), static_cast<uint32_t *>(scratch),

@@ -173,6 +173,60 @@ void a_graph_captures_and_replays(void **)
     check(cudaStreamDestroy(stream));
 }
 
+void refused(shuf_status status, const char *words)
+{
+    assert_int_equal(status, SHUF_INVALID);
+    if (!strstr(shuf_message(nullptr), words))
+        fail_msg("%s: expected '%s'", shuf_message(nullptr), words);
+}
+
+/* A few values of many windows, which the host computes. */
+shuf_request sparse_windows()
+{
+    shuf_request request = windowed(uint64_t{1} << 40, 1000, 64);
+    request.permutation.view = SHUF_VIEW_SLICE;
+    request.permutation.count = 1000;
+    request.permutation.stride = uint64_t{1} << 30;
+    return request;
+}
+
+/* A graph would copy from memory of the host that is free. The capture stays valid. */
+void a_graph_has_nothing_of_the_host(void **)
+{
+    const cudaStream_t stream = new_stream();
+    const shuf_request sparse = sparse_windows(), dense = windowed(100003, 30, 5);
+    const Place place(sparse), captured(dense);
+    const shuf_source source = {.records = 1000};
+    const uint64_t weight = 1;
+    const shuf_stage stage = {0, &weight};
+    shuf_mixture_request request{};
+    shuf_mixture *mixture;
+    size_t room;
+    cudaGraph_t graph;
+    request.sources = &source;
+    request.source_count = 1;
+    request.stages = &stage;
+    request.stage_count = 1;
+    expect(shuf_mixture_make(&request, &mixture));
+    expect(shuf_cuda_mixture_workspace(mixture, 1000, &room));
+    void *workspace;
+    check(cudaMalloc(&workspace, room + 256));
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    refused(place.fill(sparse, stream), "stream: it is captured");
+    refused(shuf_cuda_mixture_fill(mixture, 0, 1000, reinterpret_cast<uint64_t *>(place.out),
+                                   workspace, room, stream),
+            "stream: it is captured");
+    expect(captured.fill(dense, stream));
+    check(cudaStreamEndCapture(stream, &graph));
+    expect(place.fill(sparse, stream));
+    check(cudaStreamSynchronize(stream));
+    place.check_against(expected_bytes(sparse));
+    check(cudaGraphDestroy(graph));
+    check(cudaFree(workspace));
+    shuf_mixture_free(mixture);
+    check(cudaStreamDestroy(stream));
+}
+
 void streams_are_independent(void **)
 {
     const std::vector<shuf_request> kinds = all_kinds();
@@ -293,13 +347,6 @@ void a_child_of_fork_is_refused(void **)
 }
 
 /* ---- Weighted draws (shuf_weights.h) ---- */
-
-void refused(shuf_status status, const char *words)
-{
-    assert_int_equal(status, SHUF_INVALID);
-    if (!strstr(shuf_message(nullptr), words))
-        fail_msg("%s: expected '%s'", shuf_message(nullptr), words);
-}
 
 /* Device memory. */
 template <typename T> struct Memory {
@@ -579,6 +626,7 @@ int main()
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(a_graph_captures_and_replays),
+        cmocka_unit_test(a_graph_has_nothing_of_the_host),
         cmocka_unit_test(streams_are_independent),
         cmocka_unit_test(work_follows_the_stream),
         cmocka_unit_test(eight_threads_fill),
