@@ -38,8 +38,7 @@ static shuf_status make(const shuf_request *from, size_t bytes, struct shuf__req
         return shuf__fail(error, SHUF_INVALID,
                           "kind BUFFER: has no values; expected PERMUTATION, NUMBERS or RANKS");
     if (bytes < m->shape.bytes)
-        return shuf__fail(error, SHUF_INVALID, "bytes %zu: the result has %" PRIu64, bytes,
-                          m->shape.bytes);
+        return shuf__refuse_bytes(from, &m->shape, bytes, error);
     return SHUF_OK;
 }
 
@@ -51,6 +50,21 @@ static shuf_status make_fill(const shuf_request *from, size_t bytes,
                           "kind RECORDS: a shuffle needs records; expected PERMUTATION, NUMBERS or "
                           "RANKS");
     return make(from, bytes, m, error);
+}
+
+/* The calls that fill return no summary, so they refuse a request for one. */
+static shuf_status refuse_summary(const shuf_request *request, struct shuf__error *error)
+{
+    const bool numbers = request->kind == SHUF_NUMBERS;
+    if (numbers && request->numbers.moments)
+        return shuf__fail(error, SHUF_INVALID,
+                          "moments: a fill returns none; expected false, or shuf_summarize()");
+    if (numbers ? request->numbers.fingerprint
+                : request->kind == SHUF_PERMUTATION && request->permutation.fingerprint)
+        return shuf__fail(error, SHUF_INVALID,
+                          "fingerprint: a fill returns none; expected false, and then "
+                          "shuf_host_fingerprint() or shuf_cuda_fingerprint()");
+    return SHUF_OK;
 }
 
 static shuf_status make_shuffle(const shuf_records *from, const void *in, const void *out,
@@ -122,7 +136,7 @@ shuf_status shuf_host_fill(const shuf_request *request, unsigned threads, void *
 {
     struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(request), SHUF__POINTER(out));
     struct shuf__request_message m;
-    if (error->status || make_fill(request, bytes, &m, error) ||
+    if (error->status || refuse_summary(request, error) || make_fill(request, bytes, &m, error) ||
         check_alignment(out, shuf__dtype_bytes(m.request.dtype), error))
         return error->status;
     return compute(&m.request, NULL, true, threads, out, error);
@@ -267,7 +281,7 @@ shuf_status shuf_cuda_fill(const shuf_request *request, void *out, size_t bytes,
     struct shuf__error *error = SHUF__BEGIN_LOCAL(SHUF__POINTER(request), SHUF__POINTER(out));
     const struct shuf__scratch_memory scratch = {workspace, workspace_bytes};
     struct shuf__request_message m;
-    if (error->status || make_fill(request, bytes, &m, error))
+    if (error->status || refuse_summary(request, error) || make_fill(request, bytes, &m, error))
         return error->status;
     const struct shuf__cuda_library *cuda = shuf__cuda_library(error);
     return cuda ? cuda->compute(&m.request, NULL, out, &scratch, stream, error) : error->status;

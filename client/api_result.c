@@ -542,30 +542,6 @@ static shuf_status fetch_dividing(shuf *handle, const shuf_request *request,
     return parts_help(m, status) ? fetch_in_parts(handle, request, m, trip, result) : status;
 }
 
-/* The default of the type explains a size that the caller did not expect. */
-static const char *origin_of_type(const shuf_request *request)
-{
-    if (request->kind == SHUF_PERMUTATION && request->permutation.dtype == SHUF_AUTO)
-        return ", dtype auto";
-    if (request->kind == SHUF_NUMBERS && request->numbers.dtype == SHUF_AUTO)
-        return ", dtype auto; SHUF_F32 has 4 bytes";
-    return "";
-}
-
-static shuf_status refuse_size(const shuf_request *request, const shuf_shape *shape, size_t bytes,
-                               struct shuf__error *error)
-{
-    char rows[40] = "", type[SHUF__DTYPE_TEXT];
-    if (shape->rows != 1)
-        snprintf(rows, sizeof rows, "%" PRIu64 " rows of ", shape->rows);
-    return shuf__fail(error, SHUF_INVALID,
-                      "bytes %zu: expected at least %" PRIu64 " for %s%" PRIu64
-                      " value%s of %" PRIu64 " bytes (%s%s)",
-                      bytes, shape->bytes, rows, shape->count, shape->count == 1 ? "" : "s",
-                      shape->width, shuf__dtype_label((int)shape->dtype, type),
-                      origin_of_type(request));
-}
-
 shuf_status shuf_copy(shuf *handle, const shuf_request *request, void *out, size_t bytes,
                       shuf_result *result)
 {
@@ -577,7 +553,7 @@ shuf_status shuf_copy(shuf *handle, const shuf_request *request, void *out, size
     if (make_message(handle, request, &m))
         return handle->error.status;
     if (bytes < m.shape.bytes)
-        return refuse_size(request, &m.shape, bytes, &handle->error);
+        return shuf__refuse_bytes(request, &m.shape, bytes, &handle->error);
     if (!out && m.shape.bytes > 0)
         return shuf__fail(&handle->error, SHUF_INVALID, "out NULL: expected %" PRIu64 " bytes",
                           m.shape.bytes);

@@ -6,11 +6,13 @@
 
 #include "algorithm.h"
 #include "connection.h"
+#include "dtype.h"
 #include "request.h"
 #include "result_message.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define X(name, number, text, parameters, types) \
@@ -484,4 +486,36 @@ shuf_status shuf__request_message_read_reply(const struct shuf__request_message 
     if (p->sums)
         result->moments = shuf__moments_from_sums(p->sums, p->count);
     return SHUF_OK;
+}
+
+/* ---- The caller's memory ---- */
+
+/* The default of the type explains a size that the caller did not expect. */
+static const char *origin_of_type(const shuf_request *request)
+{
+    if (request->kind == SHUF_PERMUTATION && request->permutation.dtype == SHUF_AUTO)
+        return ", dtype auto";
+    if (request->kind == SHUF_NUMBERS && request->numbers.dtype == SHUF_AUTO)
+        return ", dtype auto; SHUF_F32 has 4 bytes";
+    return "";
+}
+
+shuf_status shuf__refuse_bytes(const shuf_request *request, const shuf_shape *shape, size_t bytes,
+                               struct shuf__error *error)
+{
+    if (request->kind == SHUF_RECORDS)
+        return shuf__fail(error, SHUF_INVALID,
+                          "bytes %zu: expected at least %" PRIu64 " for %" PRIu64
+                          " record%s of %" PRIu64 " byte%s",
+                          bytes, shape->bytes, shape->count, shuf__plural(shape->count),
+                          shape->width, shuf__plural(shape->width));
+    char rows[40] = "", type[SHUF__DTYPE_TEXT];
+    if (shape->rows != 1)
+        snprintf(rows, sizeof rows, "%" PRIu64 " rows of ", shape->rows);
+    return shuf__fail(error, SHUF_INVALID,
+                      "bytes %zu: expected at least %" PRIu64 " for %s%" PRIu64
+                      " value%s of %" PRIu64 " bytes (%s%s)",
+                      bytes, shape->bytes, rows, shape->count, shuf__plural(shape->count),
+                      shape->width, shuf__dtype_label((int)shape->dtype, type),
+                      origin_of_type(request));
 }

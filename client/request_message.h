@@ -79,4 +79,8 @@ shuf_moments shuf__moments_from_sums(const Shuf__Sums *sums, uint64_t count);
  * one is empty. */
 shuf_status shuf__check_names(const char *algorithm, const char *key, struct shuf__error *error);
 
+/* Fails, because the caller's `bytes` bytes are fewer than those of the result. */
+shuf_status shuf__refuse_bytes(const shuf_request *request, const shuf_shape *shape, size_t bytes,
+                               struct shuf__error *error);
+
 #endif
