@@ -12,7 +12,8 @@ torch = pytest.importorskip("torch")
 import shufd
 import shufd.torch as shuftorch
 from conftest import run_in_child, run_threads
-from shufd import local
+from shufd import _in_process, local
+from torch_calls import CALLS
 
 if not torch.cuda.is_available():
     pytest.skip("no GPU", allow_module_level=True)
@@ -136,6 +137,44 @@ def test_graphs():
         same(other, shuftorch.randperm(1000, seed=9, algorithm="philox24"))
 
 
+def test_each_call_in_a_graph():
+    """One graph has all calls, with the tensors that they make."""
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):  # loads all kernels
+        for call in CALLS:
+            call("cuda")
+    side.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        values = [call("cuda") for call in CALLS]
+    for value in values:
+        value.zero_()
+    for _ in range(2):
+        graph.replay()
+        for value, call in zip(values, CALLS):
+            same(value, call("cpu"))
+
+
+def test_a_fingerprint_in_a_graph():
+    """By libshuf itself, because shufd.torch has no function for it."""
+    values = shuftorch.normal_(torch.empty(100_003, device="cuda"), seed=7)
+    found = torch.zeros(1, dtype=torch.int64, device="cuda")
+
+    def fingerprint():
+        stream = torch.cuda.current_stream().cuda_stream
+        _in_process.check(_in_process.lib.shufpy_cuda_fingerprint(
+            values.data_ptr(), 4, values.numel(), found.data_ptr(), stream
+        ))  # fmt: skip
+
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        fingerprint()
+    found.zero_()
+    for _ in range(2):
+        graph.replay()
+        assert f"{found.item() % 2**64:#018x}" == local.fingerprint(values.cpu().numpy())
+
+
 def test_eight_threads():
     def run(number):
         expected = shuftorch.randperm(100_003, seed=number, algorithm=("primefold", "philox24")[number % 2])
@@ -187,8 +226,6 @@ def test_child_of_fork():
     address = torch.empty(16, dtype=torch.int64, device="cuda").data_ptr()
 
     def child():
-        from shufd import _in_process
-
         with pytest.raises(shufd.DeviceError):
             _in_process.check(_in_process.lib.shufpy_cuda_slice(3, 7, 0, 0, 3, 1, 3, 0, address, 24))
         assert shuftorch.randperm(3, seed=7).tolist() == local.permute(3, 7).tolist()

@@ -16,6 +16,7 @@ import torch
 
 import shufd
 import shufd.torch as shuftorch
+from torch_calls import CALLS
 
 BACKENDS = ["eager", "aot_eager"] + (["inductor"] if shutil.which("g++") else [])
 
@@ -45,6 +46,13 @@ def test_compiled_functions_give_the_same_values(backend):
         for value, expected in zip(compiled(rows, epoch), step(rows, epoch)):
             assert torch.equal(value, expected) and value.dtype is expected.dtype
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] <= 3 * (1 + BACKENDS.index(backend))
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_each_call_compiled(call):
+    torch._dynamo.reset()
+    value, expected = torch.compile(lambda: call("cpu"), fullgraph=True, backend="aot_eager")(), call("cpu")
+    assert torch.equal(value, expected) and value.dtype is expected.dtype
 
 
 def test_compiled_functions_of_dynamic_sizes():
