@@ -52,7 +52,8 @@ class Model(torch.nn.Module):
     def forward(self, x):
         hidden = torch.relu(self.first(x))
         if self.training:
-            mask = self._drawn(self._masks.uniform_(torch.empty_like(hidden))) < KEPT
+            uniform = torch.empty_like(hidden, dtype=torch.float32)  # under autocast, `hidden` has fewer bits
+            mask = self._drawn(self._masks.uniform_(uniform)) < KEPT
             hidden = hidden * mask / KEPT
         return self.second(hidden).squeeze(1)
 

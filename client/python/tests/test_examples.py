@@ -48,3 +48,14 @@ def test_the_same_numbers_are_drawn(device):
     if device == "cuda" and not torch.cuda.is_available():
         pytest.skip("no GPU")
     assert run("noise", "--device", device).splitlines()[-1] == f"drawn on {device}: 059899cb4088c57c"
+
+
+def test_the_same_numbers_are_drawn_under_autocast(monkeypatch, capsys):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    import noise
+
+    noise.train("cpu", 7, 1)
+    with torch.autocast("cpu", torch.bfloat16):
+        noise.train("cpu", 7, 1)
+    _, drawn, _, under_autocast = capsys.readouterr().out.splitlines()
+    assert drawn == under_autocast and drawn.startswith("drawn on cpu: ")

@@ -8,6 +8,7 @@ import gc
 import io
 import pickle
 import signal
+import warnings
 
 import numpy as np
 import pytest
@@ -463,6 +464,65 @@ def test_a_state_of_another_type_is_refused(state):
     for load in (generator.load_state_dict, generator.__setstate__):
         with pytest.raises(shufd.Invalid, match="^state_dict: .*: expected one of shufd.torch.Generator.state_dict"):
             load(state)
+
+
+def test_a_seed_by_position():
+    rows = torch.arange(30)
+    assert torch.equal(shuftorch.randperm(30, 7, 3), shuftorch.randperm(30, seed=7, epoch=3))
+    assert torch.equal(shuftorch.shuffle(rows, 7, 3), shuftorch.shuffle(rows, seed=7, epoch=3))
+    assert torch.equal(shuftorch.index(rows, 30, 7, 3), shuftorch.randperm(30, 7, 3))
+    weights = torch.ones(30)
+    assert torch.equal(weighted_sample(weights, 9, 7, 3), weighted_sample(weights, 9, seed=7, epoch=3))
+    assert torch.equal(WeightTable(weights).draw(9, 7, 3), WeightTable(weights).draw(9, seed=7, epoch=3))
+
+
+def test_a_generator_advances():
+    generator, place = shuftorch.Generator(7), shufd.Stream(7)
+    generator.randn(3)
+    place.advance(2)
+    for draws in (0, 5, -6):
+        assert generator.advance(draws) is generator and generator.draw == place.advance(draws).draw
+        same(generator.rand(3), local.uniform(size=3, generator=place, dtype="f32"))
+    with pytest.raises(shufd.Invalid, match="^draw: -[0-9]+: expected 0 to"):
+        generator.advance(-(2**61))
+    with pytest.raises(shufd.Invalid, match="^draws: 1.5: expected an integer"):
+        generator.advance(1.5)
+
+
+def test_a_sampler_takes_no_generator_of_shufd():
+    with pytest.raises(shufd.Invalid, match=r"^generator: .*: expected a torch.Generator, or seed=generator.seed instead$"):
+        shuftorch.RandomSampler(range(9), generator=shuftorch.Generator(7))
+
+
+class Noisy:
+    """A data set that draws twice, and says how often its generator warned."""
+
+    def __init__(self, generator):
+        self.generator = generator
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, number):
+        generator = shuftorch.Generator(7) if self.generator is None else self.generator
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            generator.randn(3)
+            generator.randperm(3)
+        return len([w for w in caught if "each worker of the DataLoader has a copy" in str(w.message)])
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_generator_in_a_worker_that_has_not_made_it(method):
+    def warned(generator, workers=1):
+        options = {"multiprocessing_context": method} if workers else {}
+        loader = torch.utils.data.DataLoader(Noisy(generator), batch_size=None, num_workers=workers, **options)
+        return [int(count) for count in loader]
+
+    assert warned(shuftorch.Generator(7)) == [1, 0]
+    assert warned(shuftorch.Generator(7).spawn(1)[0]) == [0, 0]
+    assert warned(None) == [0, 0]
+    assert warned(shuftorch.Generator(7), workers=0) == [0, 0]
 
 
 def test_spawned_generators_differ():

@@ -78,8 +78,8 @@ class Client(Draws):
                   only the values at offset, offset + stride, ...; by default all from 0 on, step 1. An
                   offset of n gives an empty array: nothing is left after the last value
         dtype     "u32" (n <= 2^32), "u64" or "i64", or NumPy's or torch's type; by default the
-                  smaller unsigned type that holds n - 1. To index a tensor of torch, pass "i64" and
-                  copy() the array: torch takes no unsigned integers, and warns of read-only ones
+                  smaller unsigned type that holds n - 1. To index a tensor of torch, use shufd.torch.randperm():
+                  torch takes no unsigned integers, and warns of read-only ones
         device    None or "cpu": host memory; "cuda" or "cuda:0": a DeviceArray in the memory of the GPU
         algorithm "primefold", "philox24" or "lcg"
         chunk, window

@@ -301,7 +301,8 @@ class Calls:
         which Python does not have."""
         if device is not None and (backend := _daemon.status(self._connection())["backend"]) != "cuda":
             raise Invalid(
-                f"device: {device!r}: this daemon has the backend {backend}; expected None, or a daemon with a GPU"
+                f"device: {device!r}: this daemon has the backend {backend}; expected None, or a daemon on a machine with a "
+                "GPU, whose build found nvcc: pip install ./client/python, then shufd.serve(backend='cuda')"
             ) from None
 
     def _result(self, lease: Lease, kind: Any, shape: tuple[int, ...] | None, device: Any) -> Any:

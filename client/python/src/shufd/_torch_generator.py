@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 from . import _request, _torch_fill as fill
 from ._arguments import integer, shown, u64
 from ._errors import Invalid
+from ._ranks import in_worker
 from ._torch_fill import recorder
 from ._torch_random import bits_, exponential_, integers_, normal_, randperm, uniform_
 from .random import Stream, kind_of
@@ -57,16 +59,18 @@ class Generator:
     of shufd.normal(..., generator=shufd.Stream(7)). A call that fails leaves the contents of the tensor undefined. It does not
     move the place, except if a signal handler raises after the numbers were written. Threads may share a generator;
     their calls take turns. It can be copied and pickled: a copy gives the same numbers again, so the workers of a DataLoader
-    each need their own, from spawn(), and new ones in each epoch. torch.utils.checkpoint calls a function twice, and a
+    each need their own, from spawn(), and new ones in each epoch. In a worker that has not made it, any other generator
+    warns (RuntimeWarning) at its first call. torch.utils.checkpoint calls a function twice, and a
     generator gives it other numbers the second time, so gradients are wrong: draw outside. torch.compile ends a graph at each
     call. torch.jit.trace(), torch.export() and the capture of a CUDA graph fail; torch.fx.symbolic_trace() keeps the drawn
     numbers as constants: there, and in a checkpoint, use the functions of shufd.torch with a seed and an offset.
     """
 
-    __slots__ = ("_place",)
+    __slots__ = ("_place", "_fits_worker")
 
     def __init__(self, seed: int, stream: int = 0) -> None:
         self._place = Stream(seed, stream)
+        self._fits_worker = in_worker()  # a worker has made it, or spawn()
 
     @property
     def seed(self) -> int:
@@ -91,7 +95,6 @@ class Generator:
         self, tensor: torch.Tensor, mean: float = 0.0, std: float = 1.0, *, method: str = "table"
     ) -> torch.Tensor:
         """Fills a tensor with the next normal numbers, and returns it. Arguments and errors: as shufd.torch.normal_()."""
-        _refuse_capture()
         _request.check_method(method)
         return self._fill(normal_, method, tensor, mean, std, method=method)
 
@@ -119,9 +122,19 @@ class Generator:
         shufd.torch.integers_()."""
         return self._fill(integers_, "integers", tensor, bound)
 
+    def _begin(self) -> None:
+        """What each call that draws does first."""
+        _refuse_capture()
+        if not self._fits_worker and in_worker():
+            self._fits_worker = True
+            warnings.warn(
+                f"{self!r}: each worker of the DataLoader has a copy, which draws the same numbers; give each worker one of "
+                "generator.spawn(n), or pass seed= and offset= to the functions", RuntimeWarning, stacklevel=4,
+            )  # fmt: skip
+
     def _fill(self, fill_: Any, law: str, tensor: Any, *arguments: Any, **options: Any) -> torch.Tensor:
         """fill_(tensor, *arguments) with the next numbers of a law."""
-        _refuse_capture()
+        self._begin()
         place = self._place
         return place._take(_kind_of(law, tensor), tensor.numel(), lambda offset: fill_(
             tensor, *arguments, seed=place.seed, stream=place.stream, offset=offset, **options
@@ -140,7 +153,7 @@ class Generator:
     def randperm(self, n: int, *, dtype: torch.dtype | None = None, device: Any = None) -> torch.Tensor:
         """A permutation of [0, n) as a new tensor, as torch.randperm(). It takes one draw. Arguments and errors: as
         shufd.torch.randperm(). In the stream 0, it is randperm(n, seed=seed, epoch=draw)."""
-        _refuse_capture()
+        self._begin()
         seed = self._seed_of_orders()
         return self._place._take(
             _ORDERS, 1, lambda draw: randperm(n, seed=seed, epoch=draw, dtype=dtype, device=device)
@@ -154,6 +167,12 @@ class Generator:
         return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
 
     # ---- The place -------------------------------------------------------------------------------
+
+    @_opaque_to_compile
+    def advance(self, draws: int) -> Generator:
+        """Moves from the first unused draw by `draws`, also backwards. Returns the generator."""
+        self._place.advance(draws)
+        return self
 
     def spawn(self, n_children: int) -> list[Generator]:
         """Generators of independent streams of the same seed. Each call returns new ones; a copy, or a generator at another
@@ -186,10 +205,11 @@ class Generator:
         self._place = place
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.state_dict()
+        return {**self.state_dict(), "fits_worker": self._fits_worker}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.load_state_dict(state)
+        self._fits_worker = bool(state.get("fits_worker")) or in_worker()
 
     def __repr__(self) -> str:
         return f"shufd.torch.Generator(seed={self.seed}, stream={self.stream}, draw={self.draw})"
@@ -197,7 +217,7 @@ class Generator:
 
 def _of(place: Stream) -> Generator:
     generator = Generator(place.seed, place.stream)
-    generator._place = place
+    generator._place, generator._fits_worker = place, True
     return generator
 
 

@@ -94,9 +94,9 @@ def _made(count: int, dtype: Any, device: Any) -> Any:
 
 def randperm(
     n: int,
-    *,
     seed: int,
     epoch: int = 0,
+    *,
     dtype: torch.dtype | None = None,
     device: Any = None,
     out: torch.Tensor | None = None,
@@ -158,7 +158,7 @@ def _part(n: Any, offset: Any, count: Any, stride: Any) -> tuple[int, int, int, 
 
 
 def index(
-    positions: torch.Tensor, n: int, *, seed: int, epoch: int = 0, inverse: bool = False
+    positions: torch.Tensor, n: int, seed: int, epoch: int = 0, *, inverse: bool = False
 ) -> torch.Tensor:
     """The values at single positions of the permutation that randperm(n, seed=seed, epoch=epoch) returns, without computing
     the others. With `inverse`, the positions of values.
@@ -244,9 +244,9 @@ def _write_shuffle(out: Any, tensor: Any, seed: Any, epoch: Any, inverse: bool, 
 
 def shuffle(
     tensor: torch.Tensor,
-    *,
     seed: int,
     epoch: int = 0,
+    *,
     inverse: bool = False,
     out: torch.Tensor | None = None,
     algorithm: str = "primefold",
@@ -460,7 +460,7 @@ class WeightTable:
         self._table = fill.weight_table(values)
 
     @advise_arguments
-    def draw(self, count: int, *, seed: int, epoch: int = 0, offset: int = 0, stride: int = 1) -> torch.Tensor:
+    def draw(self, count: int, seed: int, epoch: int = 0, *, offset: int = 0, stride: int = 1) -> torch.Tensor:
         """The draws number offset, offset + stride, ... of a seed and an epoch, as a tensor of int64 on the table's device.
         Any draw can be the first. On a GPU the work is queued in the current stream, and a CUDA graph can capture it.
 
@@ -478,7 +478,7 @@ class WeightTable:
 
 
 @advise_arguments
-def weighted_sample(weights: torch.Tensor, count: int, *, seed: int, epoch: int = 0) -> torch.Tensor:
+def weighted_sample(weights: torch.Tensor, count: int, seed: int, epoch: int = 0) -> torch.Tensor:
     """`count` different indices, in the order in which successive draws without replacement give them: those of
     shufd.local.weighted_sample(), as a tensor of int64 on the device of the weights.
 

@@ -13,7 +13,8 @@ records of all ranks together.
     MixtureDataset                 several data sets, mixed by weights
     global_shuffle                 moves the rows of all ranks
 
-The signatures and lengths of the samplers are those of torch's samplers, the permutations those of shufd.
+The signatures and lengths of the samplers are those of torch's samplers, the permutations those of shufd. No function takes
+a named key, because a key never leaves its daemon.
 
     sampler = shufd.torch.DistributedSampler(dataset, seed=7)
     loader = torch.utils.data.DataLoader(dataset, batch_size=256, sampler=sampler, num_workers=8)
@@ -343,7 +344,8 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
         n = _sampling.check(data_source, 0 if seed is None else seed, algorithm, client, self.chunk, window)
         _sampling.Resumable.__init__(self, data_source)
         if generator is not None and not isinstance(generator, torch.Generator):
-            raise Invalid(f"generator: {shown(generator)}: expected a torch.Generator, or a seed instead")
+            instead = "seed=generator.seed" if isinstance(generator, Generator) else "a seed"
+            raise Invalid(f"generator: {shown(generator)}: expected a torch.Generator, or {instead} instead")
         self.generator = generator
         self.replacement = flag("replacement", replacement)
         if self.replacement and window is not None:
