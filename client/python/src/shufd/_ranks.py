@@ -137,12 +137,16 @@ def _description(client: Any, n: int, seed: int, epoch: int, algorithm: str) -> 
     }
 
 
-def _of_sampler(sampler: Any) -> dict[str, Any]:
-    """What the ranks must have in common, and the rank."""
+def _state_of(sampler: Any) -> dict[str, Any]:
     state = getattr(sampler, "state_dict", None)
     if state is None:
         raise _errors.Invalid(f"verify: {shown(sampler)}: expected a sampler of shufd.torch")
-    description = {"sampler": type(sampler).__name__, "len()": len(sampler), **state()}
+    return dict(state())
+
+
+def _of_sampler(sampler: Any, state: dict[str, Any]) -> dict[str, Any]:
+    """What the ranks must have in common, and the rank."""
+    description = {"sampler": type(sampler).__name__, "len()": len(sampler), **state}
     for name in ("num_replicas", "drop_last", "batch_size"):
         if hasattr(sampler, name):
             description[name] = getattr(sampler, name)
@@ -176,7 +180,7 @@ def verify(
     try:
         own = _description(client, n, seed, epoch, algorithm)
         for number, sampler in enumerate(samplers):
-            own |= {f"sampler {number}: {name}": value for name, value in _of_sampler(sampler).items()}
+            own |= {f"sampler {number}: {name}": value for name, value in _of_sampler(sampler, _state_of(sampler)).items()}
     except Exception as error:
         if dist is None:
             raise
@@ -277,7 +281,7 @@ class RankCheck:
 
 def _compare_with_first(dist: Any, key: str, sampler: Any) -> None:
     store = dist.distributed_c10d._get_default_store()
-    description = _of_sampler(sampler)
+    description = _of_sampler(sampler, sampler._common_state())  # state_dict() would save for a loader of torchdata
     share, own = description.pop("rank"), f"rank {dist.get_rank()} on {socket.gethostname()}"
     owner = own if share is None else store.compare_set(f"{key}/{share}", "", own).decode()
     first = json.loads(store.compare_set(key, "", json.dumps({"node": own, **description})))

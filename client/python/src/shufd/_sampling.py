@@ -338,6 +338,10 @@ class Resumable:
         """Of the next iteration."""
         return {**self._description(), "position": self._resume or 0}
 
+    def _common_state(self) -> dict[str, Any]:
+        """What the ranks have in common. A class may leave indices out, and its loader then has another place on each rank."""
+        return self._description() if self._loaded_by == "loader" else self._state()
+
     def _state_after(self, used: int, cursor: Cursor | None) -> dict[str, Any]:
         most, ranks = (0, 1) if cursor is None else (cursor.step, cursor.ranks)
         if cursor is None or used < 0 or (used * ranks > most and not self._has_ended()):

@@ -45,13 +45,16 @@ class Model(torch.nn.Module):
 
 
 def accelerate_epochs(
-    seed=None, seeds=None, use_seedable=False, dispatches=None, batches=False, kind="RandomSampler", rng_types=None
+    seed=None, seeds=None, use_seedable=False, dispatches=None, batches=False, kind="RandomSampler", rng_types=None,
+    stateful=False,
 ):
     from accelerate import Accelerator
     from accelerate.utils import DataLoaderConfiguration
 
     torch.manual_seed(int(os.environ["RANK"]))
-    config = DataLoaderConfiguration(use_seedable_sampler=use_seedable, dispatch_batches=dispatches)
+    config = DataLoaderConfiguration(
+        use_seedable_sampler=use_seedable, dispatch_batches=dispatches, use_stateful_dataloader=stateful
+    )
     accelerator = Accelerator(cpu=True, dataloader_config=config, rng_types=rng_types)
     seed = seed if seeds is None else seeds[accelerator.process_index]
     data = Numbers()
@@ -370,6 +373,55 @@ def distributed_epochs(seeds=(7, 7), ns=(20, 20), ranks=(0, 1), epochs=(0, 0), c
             for _ in range(1 - rank):
                 torch.distributed.barrier()
     return list(sampler)
+
+
+class Even(torch.utils.data.Sampler):
+    """The class of docs/python.md."""
+
+    def __init__(self, sampler):
+        self.sampler = self.indices = sampler
+
+    def __iter__(self):
+        self.indices = iter(self.sampler)
+        return (i for i in self.indices if i % 2 == 0)
+
+    def state_dict(self):
+        return self.indices.state_dict()
+
+    def load_state_dict(self, state):
+        self.sampler.load_state_dict(state)
+
+
+def torchdata_epochs(form, seeds=(7, 7)):
+    """An epoch, whose second part a second loader gives from the state of the first one."""
+    import torchdata.nodes as nodes
+    from torchdata.stateful_dataloader import StatefulDataLoader
+
+    if not torch.distributed.is_initialized():
+        torch.distributed.init_process_group("gloo")
+    seed = seeds[torch.distributed.get_rank()]
+
+    def make():
+        sampler = shufd.torch.DistributedSampler(range(N), seed=seed)
+        batches = shufd.torch.BatchSampler(sampler, 2, False)
+        return {
+            "sampler": lambda: StatefulDataLoader(range(N), 2, sampler=sampler),
+            "batches": lambda: StatefulDataLoader(range(N), batch_sampler=batches),
+            "torch's batches": lambda: StatefulDataLoader(range(N), batch_sampler=torch.utils.data.BatchSampler(sampler, 2, False)),
+            "class": lambda: StatefulDataLoader(range(N), 2, sampler=Even(sampler)),
+            "node": lambda: nodes.Loader(nodes.Batcher(nodes.SamplerWrapper(sampler), 2, False)),
+            "node of batches": lambda: nodes.Loader(nodes.SamplerWrapper(batches)),
+            "node of a class": lambda: nodes.Loader(nodes.Batcher(nodes.SamplerWrapper(Even(sampler)), 2, False)),
+        }[form]()
+
+    loader = make()
+    head = [*itertools.islice(loader, 1)]
+    state = json.loads(json.dumps(loader.state_dict()))
+    loader = make()
+    loader.load_state_dict(state)
+    indices = [int(i) for batch in [*head, *loader] for i in batch]
+    torch.distributed.barrier()
+    return indices
 
 
 def run(name, options):

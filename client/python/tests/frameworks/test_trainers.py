@@ -77,6 +77,7 @@ def combinations(**values):
 
 def test_accelerate_uses_the_order(daemon, client):
     cases = combinations(seed=[7], use_seedable=[False, True], dispatches=[False, True], batches=[False, True])
+    cases += combinations(seed=[7], stateful=[True], batches=[False, True])
     found, _ = run(daemon, *[("accelerate_epochs", case) for case in cases])
     expected = shares(client, lambda order, rank: by_batches(order, rank, 5))
     for case, results in zip(cases, found, strict=True):
@@ -107,6 +108,7 @@ def test_accelerate_refuses_a_distributed_sampler(daemon):
     ({"seed": 7, "kind": "DistributedSampler", "dispatches": True}, "accelerate would divide it a second time"),
     ({"rng_types": []}, "Mismatch: sampler: rank "),
     ({"seeds": [7, 8]}, ": seed "),
+    ({"seeds": [7, 8], "stateful": True}, ": seed "),
 ], ids=str)  # fmt: skip
 def test_one_rank_is_refused_under_accelerate(daemon, options, text):
     """It then ends, and so does the other one."""
@@ -533,6 +535,20 @@ def test_ranks_that_differ_are_told(daemon):
     for (options, text), results in zip(cases, found, strict=True):
         assert results[1]["error"].startswith("Mismatch: ") and text in results[1]["error"], options
         assert ("error" in results[0]) is options["verifies"]  # else the first rank does not wait for the others
+
+
+def test_ranks_with_loaders_of_torchdata(daemon, client):
+    """Each rank saves and loads its own place."""
+    pytest.importorskip("torchdata")
+    forms = ["sampler", "batches", "torch's batches", "class", "node", "node of batches", "node of a class"]
+    programs = [("torchdata_epochs", {"form": form}) for form in forms]
+    found, _ = run(daemon, *programs)
+    order = client.permute(20, 7).tolist()
+    for form, results in zip(forms, found, strict=True):
+        shares = [[i for i in order[rank::2] if "class" not in form or i % 2 == 0] for rank in range(2)]
+        assert [result.get("epochs", result) for result in results] == shares, form
+    results = run_one(daemon, "torchdata_epochs", form="node of a class", seeds=(7, 8))
+    assert sum("Mismatch: sampler: rank " in result.get("error", "") for result in results) == 1, results
 
 
 def test_ranks_that_are_not_those_of_torch_are_refused(daemon):
