@@ -477,6 +477,14 @@ class _Place:
         self.loads: int | None = sampler._loads  # a later load of the job counts instead; None: a loader has loaded it
         if _frameworks.is_node_loading():
             self.take_loaded()
+        if sampler._is_set and not sampler._is_end(sampler._resume or 0) and _frameworks.is_discarded():
+            self.take_end()
+
+    def take_end(self) -> None:
+        """torchdata begins this iteration at the end of an epoch, and set_epoch() has selected a later one."""
+        sampler = self.sampler
+        end = sampler._share(0).n
+        self.selection, self.loads = sampler._selection()._replace(epoch=(sampler._epoch - 1) % 2**64, position=end), None
 
     def take_loaded(self) -> None:
         """A loader has loaded the place of this iteration into the sampler. At the end of an epoch it is empty."""

@@ -183,6 +183,25 @@ def test_states_inside_states_of_users(client, workers):
     assert indices_of(continued(make, 2)) == client.permute(24, 7).tolist()
 
 
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("kind", ["RandomSampler", "DistributedSampler"])
+def test_a_class_is_saved_before_the_first_batch(client, kind, workers):
+    """A job has loaded an ended epoch, and ends before it draws. set_epoch() has selected the next epoch."""
+
+    def make(epoch):
+        sampler = getattr(shufd.torch, kind)(range(12), seed=7)
+        sampler.set_epoch(epoch)
+        return StatefulDataLoader(range(12), batch_size=4, sampler=Wrapper(sampler), num_workers=workers)
+
+    loader = make(0)
+    assert len([*loader]) == 3
+    for _ in range(3):
+        state = json.loads(json.dumps(loader.state_dict()))
+        loader = make(2)
+        loader.load_state_dict(state)
+    assert indices_of(loader) == client.permute(12, 7, 2).tolist()
+
+
 @pytest.mark.parametrize("workers, persistent", [(0, False), (2, False), (2, True)])
 @pytest.mark.parametrize("kind", ["RandomSampler", "DistributedSampler"])
 def test_batches_of_torch_after_the_end(client, kind, workers, persistent):
