@@ -163,6 +163,15 @@ def test_remaining_counts_from_the_place_of_a_state(client):
     assert replacing.remaining == 25 and len(list(replacing)) == 25 and replacing.remaining == 0
 
 
+def test_remaining_after_a_break(client):
+    """set_epoch() selects the epoch again."""
+    batches = shufd.torch.BatchSampler(make_sampler(client, 20, 1, 0, epoch=1), 5, False)
+    next(iter(batches))
+    assert batches.remaining == 3
+    batches.set_epoch(1)
+    assert batches.remaining == len(list(batches)) == 4 and batches.remaining == 0
+
+
 @pytest.mark.parametrize("num_samples", [10, 1000, 2345])
 @pytest.mark.parametrize("replacement", [False, True])
 def test_random_sampler_resumes(client, replacement, num_samples):

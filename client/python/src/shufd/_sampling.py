@@ -209,7 +209,9 @@ class Resumable:
         """The number of indices that this rank has not drawn in the epoch, from the place of a loaded state
         on. len() is the length of the whole epoch."""
         cursor = self._cursor
-        return len(self._share(self._resume or 0)) if cursor is None else len(cursor.share) - cursor.step
+        if cursor is None or self._resume is not None:  # set_epoch() may select a place during an iteration
+            return len(self._share(self._resume or 0))
+        return len(cursor.share) - cursor.step
 
     def _share(self, start: int) -> Share:
         """The positions of this rank from `start` on."""
