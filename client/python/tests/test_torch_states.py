@@ -393,6 +393,25 @@ def test_an_older_iterator_keeps_the_epoch_that_is_set(client):
     assert [*sampler] == client.permute(24, 3, 2).tolist()
 
 
+@pytest.mark.parametrize("of", [shufd.torch, torch.utils.data])
+@pytest.mark.parametrize("position", [0, 8])
+def test_older_batches_take_the_epoch_that_is_set(client, position, of):
+    """Lightning calls set_epoch() after iter(), where a batch sampler of torch has not begun."""
+    sampler = make_sampler(client, 24, 1, 0)
+    batches, state = of.BatchSampler(sampler, 4, False), sampler.state_dict()
+    for epoch in (1, 2):
+        sampler.load_state_dict({**state, "epoch": 1, "position": position})
+        older = iter(batches)
+        sampler.set_epoch(epoch)
+        assert sum(older, []) == client.permute(24, 3, epoch).tolist()[position if epoch == 1 else 0 :]
+    sampler.set_epoch(3)
+    older = iter(batches)
+    sampler.set_epoch(4)
+    assert sum(older, []) == client.permute(24, 3, 4).tolist()
+    state = sampler.state_dict(used=24)
+    assert (state["epoch"], state["position"]) == (4, 24)
+
+
 @pytest.mark.parametrize("kind", ["distributed", "random"])
 def test_windows(kind):
     """A windowed order has its own place in a state, and resumes with other ranks."""
@@ -578,6 +597,7 @@ class Programs(RuleBasedStateMachine):
         self.sampler = self.make_sampler()
         self.source = shufd.torch.BatchSampler(self.sampler, size, False) if size else self.sampler
         self.selected, self.last = None, None  # the place of the next iterator; the iterator that began last
+        self.set = None  # the epoch of the last set_epoch(), if no load came later
         self.iterators, self.states = [], []
 
     def make_sampler(self):
@@ -607,8 +627,13 @@ class Programs(RuleBasedStateMachine):
         one.used += len(values)
         assert values == order[one.used - len(values) : one.used] and one.has_ended <= (one.used == len(order))
 
+    def place_of(self, one):
+        """Iterators of batches follow a later set_epoch()."""
+        is_kept = one.selected and not (self.size and self.set not in (None, one.selected[0]))
+        return one.selected if is_kept else self.selected
+
     def begin(self, one):
-        place = one.selected or self.selected
+        place = self.place_of(one)
         if self.selected and place[:2] == self.selected[:2]:
             place, self.selected = self.selected, None
         one.start, self.last = 0, one
@@ -629,7 +654,7 @@ class Programs(RuleBasedStateMachine):
             epoch = self.selected[0] if self.selected else 0
         self.source.set_epoch(epoch)
         position = self.selected[1] if self.selected and self.selected[0] == epoch else 0
-        self.selected = epoch, position, True
+        self.selected, self.set = (epoch, position, True), epoch
 
     @rule(how=st.sampled_from(["None", "0", "used", "used"]))
     def save(self, how):
@@ -656,8 +681,8 @@ class Programs(RuleBasedStateMachine):
         state = one.indices.state_dict()
         if one.start is not None:
             assert (state["epoch"], state["position"]) == (one.epoch, one.start + one.used)
-        elif one.selected or self.selected:
-            assert (state["epoch"], state["position"]) == (one.selected or self.selected)[:2]
+        elif place := self.place_of(one):
+            assert (state["epoch"], state["position"]) == place[:2]
         self.states.append(state)
 
     @precondition(lambda self: self.states)
@@ -665,7 +690,7 @@ class Programs(RuleBasedStateMachine):
     def load(self, data):
         state = data.draw(st.sampled_from(self.states))
         self.source.load_state_dict(state)
-        self.selected = state["epoch"], state["position"], False
+        self.selected, self.set = (state["epoch"], state["position"], False), None
         for one in [one for one in self.iterators if one.start is not None and not one.has_ended]:
             with pytest.raises(shufd.Invalid, match="load_state_dict.. came after this iteration had begun"):
                 list(one.indices)

@@ -291,11 +291,12 @@ class Resumable:
         self._epoch, self._resume, self._cursor = epoch, position, None
         self._is_set, self._loaded_by = False, ""
 
-    def iterate(self, parts: Callable[[Cursor], Iterator[Iterable[Any]]], least: int = 1) -> Iteration:
-        """An iteration over the parts that `parts` makes of its cursor, if `least` indices are left."""
+    def iterate(self, parts: Callable[[Cursor], Iterator[Iterable[Any]]], least: int = 1, is_lazy: bool = False) -> Iteration:
+        """An iteration over the parts that `parts` makes of its cursor, if `least` indices are left. Lazy: of the epoch that
+        set_epoch() has selected at its first part, not at iter()."""
         if not self._resume and not self._is_set:
             self._n = len(self._data)
-        place = _Place(self, least)
+        place = _Place(self, least, is_lazy)
         iteration = cast(Iteration, Iteration.from_iterable(place.run(parts)))
         iteration.place = place
         return iteration
@@ -470,8 +471,8 @@ class _Selection(NamedTuple):
 class _Place:
     """The place of one iteration. It is not part of the iterator, so that no cycle of references keeps a lease."""
 
-    def __init__(self, sampler: Resumable, least: int = 1) -> None:
-        self.sampler, self.least = sampler, least
+    def __init__(self, sampler: Resumable, least: int, is_lazy: bool) -> None:
+        self.sampler, self.least, self.is_lazy = sampler, least, is_lazy
         self.cursor: Cursor | None = None
         self.is_of_loader = False  # a loader draws the indices, and may be ahead of the job
         self.seed: int | None = None  # drawn for a state before the first index
@@ -496,9 +497,15 @@ class _Place:
             self.selection = self.selection._replace(is_set=True)
             sampler._end_place()
 
+    def is_latest(self) -> bool:
+        """Whether the selection counts: a loader has loaded it, or the job has selected no other one after iter()."""
+        is_other = self.selection is not None and self.sampler._selected not in (None, self.selection.epoch)
+        return self.loads is None or (self.loads == self.sampler._loads and not (self.is_lazy and is_other))
+
     def selected(self, is_copy: bool) -> Resumable:
         """The sampler at the place of this iteration, or a copy of it, if another place is that of the next one."""
-        sampler, selection = self.sampler, self.selection if self.loads in (None, self.sampler._loads) else None
+        sampler = self.sampler
+        selection = self.selection if self.is_latest() else None
         is_other = selection is not None and selection[:2] != (sampler._epoch, sampler._resume)
         if is_copy or is_other:
             sampler = copy.copy(sampler)

@@ -513,7 +513,8 @@ class BatchSampler(torch.utils.data.BatchSampler):
     as_arrays      True: batches are int64 arrays; else lists of integers
 
     With a sampler of this module, `state_dict()`, `load_state_dict()`, `set_epoch()` and `epoch` are those of the
-    sampler, and `remaining` counts batches; subclasses have them too. With another sampler, these do not exist. Warns
+    sampler, and `remaining` counts batches; subclasses have them too. With another sampler, these do not exist. An
+    iteration begins with its first batch, so a set_epoch() between iter() and that batch counts. Warns
     (RuntimeWarning) of torch's DistributedSampler, which Lightning puts here.
     """
 
@@ -560,7 +561,7 @@ class _ResumableBatches(BatchSampler):
     def __iter__(self) -> Iterator[Any]:
         if _sampling.iterates_itself(self.sampler):
             return super().__iter__()
-        iteration: Iterator[Any] = self.sampler.iterate(self._batches, self._least)
+        iteration: Iterator[Any] = self.sampler.iterate(self._batches, self._least, is_lazy=True)
         return iteration
 
     def set_epoch(self, epoch: int) -> None:

@@ -374,8 +374,8 @@ def test_accelerate_continues_the_selected_epoch(daemon, client):
     assert all("call its set_epoch() before skip_first_batches()" in result["error"] for result in untold)
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_lightning_saves_the_sampler_in_a_data_module(daemon, client, monkeypatch, tmp_path, workers):
+@pytest.mark.parametrize("workers, batches", [(0, False), (2, False), (0, True)])
+def test_lightning_saves_the_sampler_in_a_data_module(daemon, client, monkeypatch, tmp_path, workers, batches):
     """Lightning makes the iterator of a loader, whose workers draw at once, before it calls set_epoch()."""
     import lightning
 
@@ -411,6 +411,8 @@ def test_lightning_saves_the_sampler_in_a_data_module(daemon, client, monkeypatc
             self.sampler = shufd.torch.DistributedSampler(Values(), seed=7)
             if self.saved:
                 self.sampler.load_state_dict(self.saved)
+            if batches:
+                return torch.utils.data.DataLoader(Values(), batch_sampler=shufd.torch.BatchSampler(self.sampler, 5, False))
             return torch.utils.data.DataLoader(Values(), batch_size=5, sampler=self.sampler, num_workers=workers)
 
         def state_dict(self):
@@ -419,13 +421,13 @@ def test_lightning_saves_the_sampler_in_a_data_module(daemon, client, monkeypatc
         def load_state_dict(self, state):
             self.saved = state["sampler"]
 
-    def fit(epochs, max_steps=-1, every=None, **more):
+    def fit(epochs, max_steps=-1, every=None, limit=None, **more):
         module = Module()
-        name = "{step}" if every else "{epoch}"
+        name = ("{step}" if every else "{epoch}") + (f" of {limit}" if limit else "")
         keep = lightning.pytorch.callbacks.ModelCheckpoint(tmp_path, filename=name, save_top_k=-1, every_n_train_steps=every)
         trainer = lightning.Trainer(
             accelerator="cpu", devices=1, max_epochs=epochs, logger=False, enable_progress_bar=False, enable_model_summary=False,
-            callbacks=[keep], max_steps=max_steps,
+            callbacks=[keep], max_steps=max_steps, limit_train_batches=limit,
         )  # fmt: skip
         trainer.fit(module, datamodule=Samples(), **more)
         return module.seen
@@ -435,6 +437,9 @@ def test_lightning_saves_the_sampler_in_a_data_module(daemon, client, monkeypatc
     assert fit(4, ckpt_path=tmp_path / "epoch=1.ckpt") == {2: orders[2], 3: orders[3]}
     assert fit(3, max_steps=6, every=6) == {0: orders[0], 1: orders[1][:10]}
     assert fit(3, ckpt_path=tmp_path / "step=6.ckpt") == {1: orders[1][10:], 2: orders[2]}
+    if workers == 0:  # which draw before set_epoch(), and so the rest of the epoch that the limit has ended
+        assert fit(1, limit=3) == {0: orders[0][:15]}
+        assert fit(2, limit=3, ckpt_path=tmp_path / "epoch=0 of 3.ckpt") == {1: orders[1][:15]}
 
 
 def fit_by_lightning(sampler, directory):
