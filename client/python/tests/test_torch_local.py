@@ -476,6 +476,22 @@ def test_a_seed_by_position():
     assert torch.equal(WeightTable(weights).draw(9, 7, 3), WeightTable(weights).draw(9, seed=7, epoch=3))
 
 
+FILLS = (shuftorch.normal_, shuftorch.uniform_, shuftorch.exponential_, shuftorch.bits_, shuftorch.integers_)
+
+
+def test_advice_about_arguments():
+    tensor = torch.empty(3)
+    calls = [functools.partial(shuftorch.randperm, 3), functools.partial(shuftorch.index, tensor.long(), 3)]
+    calls += [functools.partial(call, tensor) for call in (*FILLS, shuftorch.shuffle)]
+    for call in calls:
+        with pytest.raises(TypeError, match="'key'; a named key never leaves its daemon; use the function of shufd or of a Client$"):
+            call(key="training")
+    with pytest.raises(TypeError, match=r"'loc'; did you mean mean=\?$"):
+        shuftorch.normal_(tensor, loc=1.0, seed=7)
+    with pytest.raises(TypeError, match=r"'epoc'; did you mean epoch=\?$"):
+        shuftorch.randperm(3, 7, epoc=3)
+
+
 def test_a_generator_advances():
     generator, place = shuftorch.Generator(7), shufd.Stream(7)
     generator.randn(3)

@@ -13,7 +13,7 @@ from typing import Any, Callable, Iterable, Mapping, TypeVar, cast
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _ARGUMENTS = {
     "num_replicas": ("world",), "num_shards": ("world",), "world_size": ("world", "num_replicas"),
-    "mean": ("loc",), "std": ("scale",), "shape": ("size",), "high": ("bound",),
+    "mean": ("loc",), "std": ("scale",), "loc": ("mean",), "scale": ("std",), "shape": ("size",), "high": ("bound",),
 }  # fmt: skip
 _OF_DAEMONS = {"key": "a named key never leaves its daemon; use the function of shufd or of a Client"}
 

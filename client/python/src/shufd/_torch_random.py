@@ -92,6 +92,7 @@ def _made(count: int, dtype: Any, device: Any) -> Any:
 # ---- Permutations --------------------------------------------------------------------------------
 
 
+@advise_arguments
 def randperm(
     n: int,
     seed: int,
@@ -157,6 +158,7 @@ def _part(n: Any, offset: Any, count: Any, stride: Any) -> tuple[int, int, int, 
     return n, offset, fill.check_part(n, offset, count, stride), stride
 
 
+@advise_arguments
 def index(
     positions: torch.Tensor, n: int, seed: int, epoch: int = 0, *, inverse: bool = False
 ) -> torch.Tensor:
@@ -242,6 +244,7 @@ def _write_shuffle(out: Any, tensor: Any, seed: Any, epoch: Any, inverse: bool, 
         fill.shuffle(out, tensor, seed, epoch, inverse, algorithm)
 
 
+@advise_arguments
 def shuffle(
     tensor: torch.Tensor,
     seed: int,
@@ -285,6 +288,7 @@ def shuffle(
 # ---- Random numbers ------------------------------------------------------------------------------
 
 
+@advise_arguments
 def normal_(
     tensor: torch.Tensor,
     mean: float = 0.0,
@@ -313,6 +317,7 @@ def normal_(
     return _draw(tensor, method, ("mean", "std"), mean, std, seed, stream, offset)
 
 
+@advise_arguments
 def uniform_(
     tensor: torch.Tensor,
     low: float = 0.0,
@@ -333,6 +338,7 @@ def uniform_(
     return _draw(tensor, "uniform", ("low", "high"), low, high, seed, stream, offset)
 
 
+@advise_arguments
 def exponential_(
     tensor: torch.Tensor, lambd: float = 1.0, *, seed: int, stream: int = 0, offset: int = 0
 ) -> torch.Tensor:
@@ -347,6 +353,7 @@ def exponential_(
     return _draw(tensor, "exponential", ("lambd", ""), lambd, 0.0, seed, stream, offset)
 
 
+@advise_arguments
 def bits_(tensor: torch.Tensor, p: float = 0.5, *, seed: int, stream: int = 0, offset: int = 0) -> torch.Tensor:
     """Fills each bit of a tensor independently, with a 1 with probability `p`, and returns the tensor: a mask in an eighth of
     the memory of one of torch.bool. The integers are those of shufd.bits().
@@ -359,6 +366,7 @@ def bits_(tensor: torch.Tensor, p: float = 0.5, *, seed: int, stream: int = 0, o
     return _draw(tensor, "bits", ("p", ""), p, 0.0, seed, stream, offset)
 
 
+@advise_arguments
 def integers_(tensor: torch.Tensor, bound: int, *, seed: int, stream: int = 0, offset: int = 0) -> torch.Tensor:
     """Fills a tensor with random integers from 0 to bound - 1, all exactly equally likely, as tensor.random_(bound), and
     returns it. The integers are those of shufd.integers().

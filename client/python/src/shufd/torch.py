@@ -13,8 +13,7 @@ records of all ranks together.
     MixtureDataset                 several data sets, mixed by weights
     global_shuffle                 moves the rows of all ranks
 
-The signatures and lengths of the samplers are those of torch's samplers, the permutations those of shufd. No function takes
-a named key, because a key never leaves its daemon.
+The signatures and lengths of the samplers are those of torch's samplers, the permutations those of shufd.
 
     sampler = shufd.torch.DistributedSampler(dataset, seed=7)
     loader = torch.utils.data.DataLoader(dataset, batch_size=256, sampler=sampler, num_workers=8)
