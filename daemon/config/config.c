@@ -578,10 +578,12 @@ bool shuf__config_is_default(const struct shuf__config *config, enum shuf__confi
 
 void shuf__config_update(struct shuf__config *config, const struct shuf__config *from)
 {
-    for (size_t i = 0; i < PARAMS; i++)
-        if (params[i].when == RELOAD)
-            memcpy(field_of(config, &params[i]), (const char *)from + params[i].offset,
-                   params[i].size);
+    for (size_t i = 0; i < PARAMS; i++) {
+        if (params[i].when != RELOAD)
+            continue;
+        memcpy(field_of(config, &params[i]), (const char *)from + params[i].offset, params[i].size);
+        config->line[i] = from->line[i];
+    }
 }
 
 /* ---- The text of a configuration, config/shufd.conf ---- */

@@ -30,6 +30,10 @@
 /* FileDescriptorName= in the socket's unit. A unit may pass other sockets too. */
 #define ACTIVATION_NAME "shufd"
 
+#ifndef SO_PASSPIDFD
+#define SO_PASSPIDFD 76 /* Linux 6.5 */
+#endif
+
 /* Finds the last descriptor with the name. Returns the number of such descriptors. */
 static int find_descriptor(int count, char **names, int *fd)
 {
@@ -56,6 +60,15 @@ static shuf_status fail_of_variables(int result, struct shuf__error *error)
                       "LISTEN_FDS %.32s, LISTEN_PID %.32s: %s; expected the number of descriptors "
                       "that the service manager passes from 3 on, and the process",
                       count ? count : "", pid ? pid : "", strerror(-result));
+}
+
+/* PassCredentials=, PassSecurity= and PassPIDFD= of a socket's unit add control messages to what
+ * clients send, as descriptors would be. Accepted sockets inherit the options. */
+static void pass_nothing(int fd)
+{
+    static const int options[] = {SO_PASSCRED, SO_PASSSEC, SO_PASSPIDFD};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        setsockopt(fd, SOL_SOCKET, options[i], &(int){0}, sizeof(int));
 }
 
 shuf_status shuf__activation_take(int *fd, struct shuf__error *error)
@@ -88,6 +101,7 @@ shuf_status shuf__activation_take(int *fd, struct shuf__error *error)
                           "descriptor %d, named " ACTIVATION_NAME
                           ": expected a listening Unix stream socket",
                           found);
+    pass_nothing(found);
     *fd = found;
     return SHUF_OK;
 }

@@ -163,14 +163,15 @@ static void add_pass(struct shuf__pass *pass, const struct shuf__pass *more, boo
         shuf__sums_add(&pass->sums, &more->sums);
 }
 
-/* The sums of parts are added in order, so the number of threads does not change the bits. The
- * threads meet only at the end. Returns false if cancelled. */
+enum { PARTS = 512 };
+
+/* `sums`: those of the parts. They are added in order, so the number of threads does not change the
+ * bits. The threads meet only at the end. Returns false if cancelled. */
 static bool sum_stream(const struct shuf__simd_ops *simd, int threads,
-                       const struct shuf__computation *computation, struct shuf__pass *pass)
+                       const struct shuf__computation *computation, struct shuf__pass sums[PARTS],
+                       struct shuf__pass *pass)
 {
-    enum { PARTS = 512 };
     struct run run = {.computation = computation};
-    struct shuf__pass sums[PARTS];
     begin_stream(&run, simd);
     pass->fingerprint = 0;
     const uint64_t supers = run.end - run.super, least = (supers + PARTS - 1) / PARTS;
@@ -212,6 +213,8 @@ struct cpu {
     const struct shuf__simd_ops *simd;
     int threads;
     uint64_t device_ns; /* the time that the last launch took */
+    /* Not on the stack, the end of which the daemon zeroes (keys/keyring.c). */
+    struct shuf__pass sums[PARTS];
 };
 
 static struct cpu *cpu_of(struct shuf__backend *backend)
@@ -360,10 +363,10 @@ static shuf_status cpu_pass(struct shuf__backend *backend,
                             const struct shuf__computation *computation, struct shuf__pass *pass,
                             struct shuf__error *error)
 {
-    const struct cpu *cpu = cpu_of(backend);
+    struct cpu *cpu = cpu_of(backend);
     const uint64_t start = now_ns();
     if (computation->request.kind == SHUF__STREAM
-            ? !sum_stream(cpu->simd, cpu->threads, computation, pass)
+            ? !sum_stream(cpu->simd, cpu->threads, computation, cpu->sums, pass)
             : !shuf__host_permute_sum(cpu->simd, cpu->threads, computation, pass->index,
                                       &pass->fingerprint))
         return shuf__fail(error, SHUF_CANCELLED, "%s: cancelled",

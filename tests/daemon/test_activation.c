@@ -184,6 +184,23 @@ static void test_passed_socket_is_served(void **state)
     stop(&h);
 }
 
+/* PassCredentials= and PassSecurity= of the socket's unit. */
+static void test_options_of_the_socket_do_not_matter(void **state)
+{
+    struct harness h;
+    (void)state;
+    listen_as(&h, "shufd");
+    for (int option = 0; option < 2; option++)
+        assert_int_equal(setsockopt(h.passed.fd, SOL_SOCKET, option ? SO_PASSSEC : SO_PASSCRED,
+                                    &(int){1}, sizeof(int)),
+                         0);
+    assert_true(harness_restart(&h));
+    struct wire *w = wire_greet(&h);
+    expect_values(w);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
 /* The daemon cannot make the file of the service manager again. */
 static void test_removed_file_is_told(void **state)
 {
@@ -484,6 +501,7 @@ int main(void)
         cmocka_unit_test(test_accepted_client_sends_no_descriptors),
         cmocka_unit_test(test_descriptors_sent_before_the_start),
         cmocka_unit_test(test_passed_socket_is_served),
+        cmocka_unit_test(test_options_of_the_socket_do_not_matter),
         cmocka_unit_test(test_removed_file_is_told),
         cmocka_unit_test(test_file_removed_before_the_start_is_told),
         cmocka_unit_test(test_backlog_survives_restart),

@@ -115,14 +115,11 @@ static void missing_meminfo_makes_all_memory_available(void **state)
     assert_true(available > 0 && available == total);
 }
 
-static void meminfo_without_numbers_is_an_error(void **state)
+/* A container may hide the file behind an empty one. */
+static void empty_meminfo_is_as_a_missing_one(void **state)
 {
-    (void)state;
-    uint64_t available, total;
-    struct shuf__error error;
     write_file("/proc/meminfo", "");
-    assert_int_equal(shuf__host_memory_below(root, &available, &total, &error), SHUF_IO);
-    assert_non_null(strstr(error.text, "/proc/meminfo: no MemAvailable"));
+    missing_meminfo_makes_all_memory_available(state);
     write_machine("", "");
     expect_measured(600, 1000);
 }
@@ -425,7 +422,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ROW(missing_meminfo_makes_all_memory_available),
-        ROW(meminfo_without_numbers_is_an_error),
+        ROW(empty_meminfo_is_as_a_missing_one),
         ROW(commit_limit_holds_without_overcommit),
         ROW(missing_descriptors_are_an_error),
         ROW(v2_limits_of_group_and_parent_hold),

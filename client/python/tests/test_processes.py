@@ -527,6 +527,21 @@ def test_array_outlives_killed_daemon(killable_daemon):
         assert lease_count(client) == 0
 
 
+def test_a_shuffle_fills_a_buffer_of_the_next_daemon(killable_daemon, monkeypatch):
+    copyto, losses = np.copyto, []
+
+    def lose_first_daemons(*arguments):
+        copyto(*arguments)
+        if len(losses) < 2:
+            losses.append(killable_daemon.kill())
+            killable_daemon.start()
+
+    with shufd.connect(killable_daemon.socket) as client:
+        monkeypatch.setattr(np, "copyto", lose_first_daemons)
+        array = client.shuffle(np.arange(100_000), 7)
+        assert len(losses) == 2 and (array == client.permute(100_000, 7)).all()
+
+
 def test_lost_daemon_is_an_error(killable_daemon):
     with shufd.connect(killable_daemon.socket, reconnect=0.3) as client:
         array = client.permute(1000, 7)

@@ -14,12 +14,13 @@ from ._connection import PART, Array, Connection, options_for
 from ._device import Lease, device_of, gpu_of
 from ._draws import Draws
 from ._dtype import as_u64
-from ._errors import Busy, Invalid, OutOfMemory, renamed
+from ._errors import Busy, DaemonLost, Invalid, OutOfMemory, renamed
 from ._names import advise_arguments
 from ._plan import OneSidedPlan, Plan
 from ._shuf import ffi, lib
 
 _SMALL = 1 << 20  # bytes of a result that needs no check of the room
+_LOSSES_MOST = 16  # of daemons in one shuffle
 
 
 class Client(Draws):
@@ -243,7 +244,7 @@ class Client(Draws):
                 Python objects, in any byte order; without a mask
         Returns a read-only array of the same shape and type over the memory of the daemon. During
         the call the daemon needs memory for two such arrays. Errors: Invalid, OutOfMemory,
-        NoDaemon, and DaemonLost if the daemon ends during the call.
+        NoDaemon, and DaemonLost if the daemon ends during the call and no other comes in time.
         """
         return self._shuffle(array, False, seed, key, epoch, algorithm, progress)
 
@@ -413,7 +414,17 @@ def _without_records(source: Array) -> Array:
 
 
 def _shuffled(connection: Connection, source: Array, request: Any) -> Lease:
-    """Fills a buffer of the daemon with the array and shuffles it there."""
+    """Fills a buffer of the daemon with the array and shuffles it there. The end of a daemon is the end of its buffer, so the
+    next daemon gets a new one. Without a next daemon the buffer fails."""
+    for _ in range(_LOSSES_MOST if connection.reconnects else 0):
+        try:
+            return _shuffled_once(connection, source, request)
+        except DaemonLost:
+            pass
+    return _shuffled_once(connection, source, request)
+
+
+def _shuffled_once(connection: Connection, source: Array, request: Any) -> Lease:
     buffer = connection.take(_request.buffer(max(1, source.nbytes)), _request.HOST)
     try:
         if buffer.lease.buffer:

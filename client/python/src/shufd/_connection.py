@@ -72,13 +72,14 @@ def await_daemon(path: str | None, reconnect: float, wait: float) -> Connection:
 class Connection:
     """One handle of libshuf. The handle closes with this object and the last lease."""
 
-    __slots__ = ("pointer", "generation", "path", "__weakref__")
+    __slots__ = ("pointer", "generation", "path", "reconnects", "__weakref__")
 
     def __init__(self, path: str | None, reconnect: float = 10.0) -> None:
         self.generation = _process.generation
         self.path = path_of(path)
         socket = ffi.NULL if self.path is None else ffi.new("char[]", os.fsencode(self.path))
         limit = math.ceil(_seconds("reconnect", reconnect) * 1000)
+        self.reconnects = limit > 0
         pointer = lib.shufpy_new()
         if not pointer:
             raise MemoryError
