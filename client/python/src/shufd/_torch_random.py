@@ -188,6 +188,9 @@ def index(
     return out
 
 
+_HAS_SETUP_CONTEXT = hasattr(torch.autograd.Function, "setup_context")  # torch.compile of 2.11 cannot ask
+
+
 class _Shuffle(torch.autograd.Function):
     """The gradient of a shuffle is the inverse shuffle of the gradient."""
 
@@ -219,7 +222,7 @@ class _ShuffleForwards(_Shuffle):
 
 
 def _differentiable(tensor: Any, seed: Any, epoch: Any, inverse: bool, algorithm: str) -> Any:
-    if not hasattr(torch.autograd.Function, "setup_context"):
+    if not _HAS_SETUP_CONTEXT:
         raise Invalid(f"tensor: requires a gradient: expected one that does not with torch {torch.__version__}, or torch 2.0")
     if has_tangent(tensor):
         if is_compiling():
