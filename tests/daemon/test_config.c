@@ -678,6 +678,22 @@ static void test_file_and_directory_of_root_warn(void **state)
 
 /* ---- Who can raise a limit of memory ---- */
 
+/* After a reload, a warning names the line of the new file. */
+static void test_reloaded_key_has_its_new_line(void **state)
+{
+    (void)state;
+    static struct shuf__config config, reloaded;
+    struct shuf__error error = {0};
+    shuf__config_init(&config);
+    shuf__config_init(&reloaded);
+    snprintf(config.file, sizeof config.file, "conf");
+    config.line[SHUF__CONFIG_clients] = 1;
+    reloaded.line[SHUF__CONFIG_clients] = 5;
+    shuf__config_update(&config, &reloaded);
+    shuf__fail(&error, SHUF_INVALID, "clients 5000: only 137 fit");
+    assert_string_equal(shuf__config_locate(&config, &error), "conf:5: clients 5000: only 137 fit");
+}
+
 static void test_memory_limit_names_the_key(void **state)
 {
     (void)state;
@@ -827,6 +843,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_user_must_be_in_socket_group),
         cmocka_unit_test(test_key_files_of_root_warn),
         cmocka_unit_test(test_file_and_directory_of_root_warn),
+        cmocka_unit_test(test_reloaded_key_has_its_new_line),
         cmocka_unit_test(test_memory_limit_names_the_key),
         cmocka_unit_test(test_memory_limit_names_who_can_raise_it),
         cmocka_unit_test(test_memory_limit_names_the_starter),
