@@ -152,11 +152,6 @@ class Job:
     def most(self):
         return self.move + self.exchange if self.sequence else self.least
 
-    @property
-    def message(self):
-        """The bytes of a pair of ranks in a round."""
-        return self.records / self.gpus * self.width / max(1, self.rounds)
-
 
 def sent_bytes(bytes, gpus):
     """The bytes that a rank sends by NVLink and by InfiniBand."""
@@ -287,11 +282,6 @@ def gigabytes(value):
     return f"{value / 1e9:.2f}" if value else "0"
 
 
-def size(value):
-    value, unit = (value / 2**20, "MiB") if value >= 2**20 else (value / 2**10, "KiB")
-    return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
-
-
 def signed(value, digits=0):
     return f"{round(value, digits) + 0.0:+.{digits}f}"
 
@@ -390,39 +380,14 @@ def summary():
     return table(["measured", "times", "calculated against measured", "measured less calculated, ms"], rows)
 
 
-def growth():
-    """The time of the same part on more GPUs."""
-    torch = figures_of_torch(SHUFFLES, "torch.txt")
-    jobs = [written(gpus, 2**28) for gpus in (1, 2, 4)]
-
-    def row(name, values):
-        steps = (signed(b - a, 1) for a, b in zip(values, values[1:]))
-        return [name, *(f"{value:.1f}" for value in values), *steps]
-
-    def measured(title):
-        return [torch[gpus, 2**28, 8, title] for gpus in (1, 2, 4)]
-
-    return table(
-        ["2^28 records of 8 bytes a GPU, ms", "1 GPU", "2 GPUs", "4 GPUs", "from 1 to 2", "from 2 to 4"],
-        [
-            row("cached plan, measured", measured("global_shuffle(), plan from the cache")),
-            row("new plan, measured", measured("global_shuffle(), new plan")),
-            row("the request for a new plan alone, measured", measured("a new plan")),
-            row("exchange, calculated", [job.exchange * 1e3 for job in jobs]),
-            row("plan, calculated", [job.plan * 1e3 for job in jobs]),
-        ],
-    )
-
-
 def job_table(jobs):
-    columns = ["GPUs", "n", "plan, ms", "move, ms", "rounds", "exchange, ms", "overlapped, ms"]
-    columns += ["one after the other, ms", "NVLink, GB", "InfiniBand, GB", "a message", "memory, GiB"]
+    columns = ["GPUs", "n", "plan, ms", "move, ms", "exchange, ms", "overlapped, ms"]
+    columns += ["one after the other, ms", "NVLink, GB", "InfiniBand, GB", "memory, GiB"]
     return table(columns, (
         [
-            job.gpus, power(job.gpus * job.records), ms(job.plan), ms(job.move), job.rounds or "-", ms(job.exchange),
+            job.gpus, power(job.gpus * job.records), ms(job.plan), ms(job.move), ms(job.exchange),
             ms(job.plan + job.least) if job.overlaps else "-", ms(job.plan + job.most) if job.sequence else "-",
-            gigabytes(job.nvlink), gigabytes(job.infiniband), size(job.message) if job.gpus > 1 else "-",
-            f"{job.memory / 2**30:.2f}",
+            gigabytes(job.nvlink), gigabytes(job.infiniband), f"{job.memory / 2**30:.2f}",
         ]
         for job in jobs
     ))  # fmt: skip
@@ -434,10 +399,6 @@ def job_tables():
     yield "The same, written into the memory of the peers", [written(gpus, 2**28) for gpus in node]
     yield "Records of 256 bytes, 2^24 a GPU (4 GiB), staged", [staged(gpus, 2**24, 256) for gpus in many]
     yield "The same, read directly from the memory of the peers", [direct(gpus, 2**24) for gpus in node[1:]]
-    yield (
-        "Records of 8 bytes, 2^30 a GPU (8 GiB), staged: n = 2^40 on 1024 GPUs",
-        [staged(1024, 2**30, 8)],
-    )
 
 
 def calculated():
@@ -446,7 +407,7 @@ def calculated():
         yield from job_table(jobs)
 
 
-PARTS = {"summary": summary, "plans": plan_table, "shuffles": shuffle_table, "growth": growth, "calculated": calculated}
+PARTS = {"plans": plan_table, "shuffles": shuffle_table, "calculated": calculated}
 
 
 def part(name):
