@@ -119,28 +119,33 @@ static bool draw_stream(const struct shuf__simd_ops *simd, int threads,
 
 /* ---- Sums of streams: no value is stored ---- */
 
+static void add_pass(struct shuf__pass *pass, const struct shuf__pass *more, bool is_first)
+{
+    pass->fingerprint += more->fingerprint;
+    if (is_first)
+        pass->sums = more->sums;
+    else
+        shuf__sums_add(&pass->sums, &more->sums);
+}
+
 /* Adds the requested values of a superblock to the sums. */
 static void sum_super(const struct run *run, const struct shuf__simd_ops *simd, uint64_t super,
                       struct shuf__pass *pass, bool is_first)
 {
     uint64_t whole[SHUF__SUPER];
-    struct shuf__sums sums;
     const struct shuf__stream *s = run->stream;
     const uint64_t from = super == run->super ? s->offset : super * SHUF__SUPER;
     const uint64_t end = s->offset + s->count, last = (super + 1) * SHUF__SUPER;
     const uint64_t count = (last < end ? last : end) - from;
     const void *values = (const char *)whole + from % SHUF__SUPER * run->width;
     run->draw(&run->source, super, whole);
-    pass->fingerprint += shuf__host_fingerprint(simd, 1, values, run->width, count,
-                                                pass->index + (from - s->offset));
-    if (!pass->moments)
-        return;
-    shuf__host_sums(1, values, run->computation->request.dtype, count, pass->centre, pass->scale,
-                    &sums);
-    if (is_first)
-        pass->sums = sums;
-    else
-        shuf__sums_add(&pass->sums, &sums);
+    struct shuf__pass more = {.fingerprint =
+                                  shuf__host_fingerprint(simd, 1, values, run->width, count,
+                                                         pass->index + (from - s->offset))};
+    if (pass->moments)
+        shuf__host_sums(1, values, run->computation->request.dtype, count, pass->centre,
+                        pass->scale, &more.sums);
+    add_pass(pass, &more, is_first);
 }
 
 /* The superblocks from `first` to the one before `end`. */
@@ -152,15 +157,6 @@ static void sum_part(struct run *run, const struct shuf__simd_ops *simd, uint64_
             return;
         sum_super(run, simd, super, pass, super == first);
     }
-}
-
-static void add_pass(struct shuf__pass *pass, const struct shuf__pass *more, bool is_first)
-{
-    pass->fingerprint += more->fingerprint;
-    if (is_first)
-        pass->sums = more->sums;
-    else
-        shuf__sums_add(&pass->sums, &more->sums);
 }
 
 enum { PARTS = 512 };
@@ -213,7 +209,8 @@ struct cpu {
     const struct shuf__simd_ops *simd;
     int threads;
     uint64_t device_ns; /* the time that the last launch took */
-    /* Not on the stack, the end of which the daemon zeroes (keys/keyring.c). */
+    /* After a computation, the daemon zeroes only 64 KiB of the stack (keys/keyring.c). This array
+     * would move the round keys below them. */
     struct shuf__pass sums[PARTS];
 };
 

@@ -360,7 +360,8 @@ static shuf_status read_machine(const char *root, uint64_t *available, uint64_t 
         !shuf__read_number(path, "MemAvailable:", available))
         return read_total(available, total, error); /* a container may hide the file */
     if (!apply_commit_limit(root, path, available))
-        return shuf__fail(error, SHUF_IO, "%.128s: %s", path, strerror(errno));
+        return shuf__fail(error, SHUF_IO, "%.128s: %s", path,
+                          errno ? strerror(errno) : "no CommitLimit and Committed_AS in it");
     *available *= 1024;
     *total *= 1024;
     return SHUF_OK;

@@ -414,26 +414,26 @@ def _without_records(source: Array) -> Array:
 
 
 def _shuffled(connection: Connection, source: Array, request: Any) -> Lease:
-    """Fills a buffer of the daemon with the array and shuffles it there. The end of a daemon is the end of its buffer, so the
-    next daemon gets a new one. Without a next daemon the buffer fails."""
-    for _ in range(_LOSSES_MOST if connection.reconnects else 0):
+    """Fills a buffer of the daemon with the array and shuffles it there. A buffer is lost with its daemon, so the next daemon
+    gets a new one."""
+    for losses in range(1, _LOSSES_MOST + 1):
+        buffer = connection.take(_request.buffer(max(1, source.nbytes)), _request.HOST)
         try:
-            return _shuffled_once(connection, source, request)
+            return _shuffled_in(buffer, connection, source, request)
         except DaemonLost:
-            pass
-    return _shuffled_once(connection, source, request)
+            if not connection.reconnects or losses == _LOSSES_MOST:
+                raise
+        finally:
+            lib.shufpy_end(buffer, ffi.NULL)
+    raise AssertionError
 
 
-def _shuffled_once(connection: Connection, source: Array, request: Any) -> Lease:
-    buffer = connection.take(_request.buffer(max(1, source.nbytes)), _request.HOST)
-    try:
-        if buffer.lease.buffer:
-            memory = ffi.buffer(buffer.lease.buffer, source.nbytes)
-            np.copyto(np.frombuffer(memory, source.dtype).reshape(source.shape), source)
-        else:  # the daemon's kernel cannot lend memory
-            rows = np.ascontiguousarray(source)
-            connection.call(lib.shufpy_write, buffer, rows.nbytes, ffi.from_buffer(rows))
-        request.records.input = buffer.lease
-        return Lease(connection.take(request, _request.HOST))
-    finally:
-        lib.shufpy_end(buffer, ffi.NULL)
+def _shuffled_in(buffer: Any, connection: Connection, source: Array, request: Any) -> Lease:
+    if buffer.lease.buffer:
+        memory = ffi.buffer(buffer.lease.buffer, source.nbytes)
+        np.copyto(np.frombuffer(memory, source.dtype).reshape(source.shape), source)
+    else:  # the daemon's kernel cannot lend memory
+        rows = np.ascontiguousarray(source)
+        connection.call(lib.shufpy_write, buffer, rows.nbytes, ffi.from_buffer(rows))
+    request.records.input = buffer.lease
+    return Lease(connection.take(request, _request.HOST))
