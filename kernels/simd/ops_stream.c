@@ -18,9 +18,9 @@
 /* Two constants that the transform handles for all values of a block. A term of its first input is
  * a term of all sums; a term of all inputs is 32 times a term of the first sum.
  *
- *     LESS      the sums of a block are less by this than those of shuf_gauss_block_make(),
- *               because number_32() wants them so
- *     SPREAD    what the entries do not subtract yet */
+ *     LESS      number_32() expects sums that are less by this than those of
+ *               shuf_gauss_block_make()
+ *     SPREAD    each entry is too large by this until the transform subtracts it */
 enum { LESS = 48, SPREAD = 0x4000 };
 
 /* LANES neighbouring blocks, from block number `number` on. */

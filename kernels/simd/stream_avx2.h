@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The operations of stream_vector.h for AVX2. stream_avx512.h says what they do.
+ * The operations of stream_vector.h for AVX2. stream_avx512.h explains them.
  */
 #ifndef SHUF__SIMD_STREAM_AVX2_H
 #define SHUF__SIMD_STREAM_AVX2_H

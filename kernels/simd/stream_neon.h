@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The operations of stream_vector.h for NEON. stream_avx512.h says what they do. Casts of vectors
+ * The operations of stream_vector.h for NEON. stream_avx512.h explains them. Casts of vectors
  * keep their bits.
  */
 #ifndef SHUF__SIMD_STREAM_NEON_H
