@@ -5,6 +5,7 @@
 #include "identity.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <pthread.h>
 #include <pwd.h>
@@ -41,15 +42,18 @@ struct ids {
 
 static struct ids user_ids, group_ids;
 
-/* Without /proc the overflow id is the default. */
+/* Without /proc the overflow id is the default. One read() takes the whole number: a setting of
+ * sysctl has no second part, and a stream without memory for its buffer reads byte after byte. */
 static void read_ids(struct ids *ids, const char *setting, const char *map)
 {
-    *ids = (struct ids){.overflow = 65534, .all_are_mapped = maps_all(map)};
-    FILE *file = fopen(setting, "re");
-    if (file && fscanf(file, "%u", &ids->overflow) != 1)
+    char text[16] = "";
+    const int file = open(setting, O_RDONLY | O_CLOEXEC);
+    if (file < 0 || read(file, text, sizeof text - 1) <= 0 ||
+        sscanf(text, "%u", &ids->overflow) != 1)
         ids->overflow = 65534;
-    if (file)
-        fclose(file);
+    if (file >= 0)
+        close(file);
+    ids->all_are_mapped = maps_all(map);
 }
 
 static void read_all(void)

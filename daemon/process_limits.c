@@ -5,6 +5,7 @@
 #include "process_limits.h"
 
 #include "host/kept_file.h"
+#include "host/memory_limits.h"
 #include "memory/inode_watch.h"
 #include "net/peer_socket.h"
 
@@ -111,11 +112,8 @@ static uint64_t blocks_with_watches(uint64_t blocks)
 static uint64_t blocks_with_mappings(uint64_t blocks)
 {
     uint64_t most = 0;
-    FILE *file = fopen("/proc/sys/vm/max_map_count", "re");
-    if (file && fscanf(file, "%" SCNu64, &most) == 1)
+    if (shuf__read_number("/proc/sys/vm/max_map_count", "", &most))
         most -= most / BLOCKS;
-    if (file)
-        fclose(file);
     return most > 0 && most < blocks ? most : blocks;
 }
 

@@ -5,7 +5,8 @@
  */
 #include "inode_watch.h"
 
-#include <inttypes.h>
+#include "host/memory_limits.h"
+
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,11 +106,5 @@ void shuf__inode_watches_update(struct shuf__inode_watches *watches)
 uint64_t shuf__inode_watches_most(void)
 {
     uint64_t most = 0;
-    FILE *file = fopen("/proc/sys/fs/inotify/max_user_watches", "re");
-    if (!file)
-        return 0;
-    if (fscanf(file, "%" SCNu64, &most) != 1)
-        most = 0;
-    fclose(file);
-    return most;
+    return shuf__read_number("/proc/sys/fs/inotify/max_user_watches", "", &most) ? most : 0;
 }
