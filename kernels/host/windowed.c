@@ -18,8 +18,8 @@
 #include <string.h>
 
 /* With more chunks in a window, or with few values in each window, each chunk is evaluated alone.
- */
-enum { LIST_MOST = 1 << 16, LIST_FROM = 8 };
+ * The limit keeps the list of a thread, which no account has, smaller than its stack. */
+enum { LIST_MOST = 1 << 13, LIST_FROM = 8 };
 #define NARROW_MOST (UINT64_C(1) << 31) /* the numbers of records_narrow() are below it */
 
 /* The state of one computation, which its threads share. */
