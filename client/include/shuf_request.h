@@ -137,7 +137,7 @@ typedef struct shuf_numbers {
     double mean;
     /* GAUSS: 2^-100 <= std <= 2^100, no default; with SHUF_F16 also |mean| + 16 std <= 65504; else
      * 0. If std is far below the distance of neighbouring numbers of the dtype, all values are
-     * equal, or two neighbours where the mean lies half-way between them. */
+     * one number, or two neighbouring numbers. */
     double std;
     uint64_t bound; /* INTEGERS: 1 to 2^32 with SHUF_U32, to 2^64 - 1 with SHUF_U64; else 0 */
     shuf_dtype dtype;

@@ -226,6 +226,13 @@ def test_shuffle(client, shape, dtype):
     assert client.unshuffle(shuffled, 7, 3).tobytes() == array.tobytes()
 
 
+@pytest.mark.parametrize("dtype", ["V0", [], "S0"])
+def test_shuffle_of_items_without_bytes(client, dtype):
+    array = np.empty(4, dtype)
+    shuffled = client.shuffle(array, 7, 3)
+    assert shuffled.dtype == array.dtype and shuffled.shape == array.shape
+
+
 def forbid_file_leases():
     """F_SETLEASE fails in this thread and in its children, as on a kernel without file leases."""
     # struct sock_filter: code, jt, jf, k. It loads the number of the call, and then its second argument.

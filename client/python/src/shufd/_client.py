@@ -269,7 +269,7 @@ class Client(Draws):
         size = source.nbytes // max(1, len(source))
         request = _request.records(len(source), size, seed, key, epoch, inverse, algorithm)
         connection = self._connection()
-        if source.size == 0:
+        if source.nbytes == 0:
             _request.bytes_of(_request.whole(1, seed, key, epoch, algorithm))  # checks the arguments
             return _without_records(source)
 

@@ -130,7 +130,8 @@ class Mixture(Order):
              a sum of 2^61 or more are rounded to parts of 2^60, and must be at least 2^-30 of the sum. None: the sizes
     seed     as in permute()
     epochs   a source ends after so many epochs: a number, or one for each source; None: never. The others share its
-             weight. With k sources, at least 2^21 / k of them may end at positions of their own
+             weight. With k sources, and without `stages`, at least 2^21 / k of them may end at positions of
+             their own: all stages together have at most 2^21 sources
     chunk, window
              sources in windowed orders (permute()): both numbers, or both lists with one element for each source
     stages   [(position, weights), ...]: other weights from these positions on, which ascend. What a source has read

@@ -450,8 +450,9 @@ def _weights_of(weights: Any) -> torch.Tensor:
 class WeightTable:
     """Weighted draws with replacement as tensors, on the CPU or a GPU, with the same bits: those of shufd.local.Weighted.
 
-    weights  a tensor of one dimension, with finite numbers of 0 or more, not all 0; on a GPU at most 2^30 of them. Only
-             their ratios matter. A weight of 0 is never drawn
+    weights  a tensor of one dimension, with finite numbers of 0 or more, not all 0; on a GPU at most 2^30 of them.
+             Their ratios give the probabilities; weights with nearly equal ratios give other draws. A weight of 0 is never
+             drawn
 
     The table is made at once, on the device of the weights, and does not change with them. It has 8 bytes for each weight,
     with their number rounded up to a power of two; while a GPU makes it, it takes twice that more, and waits for the current stream.

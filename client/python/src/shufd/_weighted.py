@@ -56,8 +56,9 @@ def sample_of(weights: npt.NDArray[Any], count: int, seed: int, epoch: int) -> I
 class Weighted(Order):
     """Weighted draws: an order, as Order describes it. Draw i is the index j with a probability in proportion to weights[j].
 
-    weights      1 to 2^32 finite numbers of 0 or more, not all 0; of these only the ratios matter. They are copied, as
-                 float32, float64 or uint64. A weight of 0 is never drawn
+    weights      1 to 2^32 finite numbers of 0 or more, not all 0. Their ratios give the probabilities; weights
+                 with nearly equal ratios, as after another rounding, give other draws. They are copied, as float32, float64
+                 or uint64. A weight of 0 is never drawn
     seed, epoch  each epoch has other draws
     length       the number of draws; None: without end, or without replacement one for each weight above 0
     replacement  False: the draws are different indices, those of weighted_sample(). Then the first read computes all of them

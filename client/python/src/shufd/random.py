@@ -159,7 +159,7 @@ class BitGenerator(np.random.BitGenerator):
 
     seed, stream  0 to 2^64 - 1
     offset        number of the next 64-bit value, 0 to 2^61. Values beyond are made, but such a generator cannot be
-                  pickled, copied or restored
+                  copied, nor restored from a pickle or a state
     """
 
     _kind, _source = "BitGenerator", lib.SHUFPY_UNIFORM
