@@ -18,7 +18,7 @@ function(check_exports)
 
   execute_process(COMMAND ${NM} -D --defined-only ${LIBRARY} OUTPUT_VARIABLE symbols
                   COMMAND_ERROR_IS_FATAL ANY)
-  string(REGEX MATCHALL "[A-Z] [^\n]+" symbols "${symbols}")
+  string(REGEX MATCHALL "[B-Z] [^@\n]+" symbols "${symbols}") # "A" is a node of exports.map
   list(TRANSFORM symbols REPLACE "^[A-Z] " "" OUTPUT_VARIABLE exported)
 
   list(SORT declared)
