@@ -23,7 +23,7 @@ LAUNCHED = r"python_(agreement|global_shuffle|kernel_moves|processes)"
 WITH_LONG = r"python_(examples|torch|torch_loaders)"  # quick tests that have long ones too
 FRAMEWORKS = r"frameworks_.*"
 SCRIPTS = (r"python_(?!client$).*|control_characters|exchange_model|exports.*|install_config|kubernetes|"
-           r"layers|links|man|metrics_doc|packaged_.*|postinst|shape|speed_again|units")
+           r"layers|links|man|metrics_doc|packaged_.*|postinst|record_wire|shape|speed_again|units")
 NOT_SANITIZED = "|".join((TOOLS, BENCHMARKS, WIDTHS, SCRIPTS, r".*\.cuda", "soak", "faults"))
 
 # Programs with one thread, and tests of the daemon's one loop. ThreadSanitizer has nothing to see in them.
