@@ -19,18 +19,30 @@ make_upgrade() {
     done
 }
 
-# Copies the packages, except those for debuggers, and makes their upgrades.
-provide_packages() {
-    local to=$tree$packages_inside package
-    rm -rf "$to"
-    mkdir -p "$to/first"
-    for package in "$packages"/*.deb; do
+# copy_packages FROM TO: copies the packages, except those for debuggers
+copy_packages() {
+    local package
+    mkdir -p "$2"
+    for package in "$1"/*.deb; do
         case $package in
         *-dbgsym_*) ;;
-        *) cp "$package" "$to/first" ;;
+        *) cp "$package" "$2" ;;
         esac
     done
-    make_upgrade "$to/first" "$to/second"
+}
+
+# The packages and their upgrades, which have a later version. With SHUF_PREVIOUS, a folder with the packages of an
+# earlier release, these are the first ones, and the packages their upgrades.
+provide_packages() {
+    local to=$tree$packages_inside
+    rm -rf "$to"
+    if [ -n "${SHUF_PREVIOUS-}" ]; then
+        copy_packages "$SHUF_PREVIOUS" "$to/first"
+        copy_packages "$packages" "$to/second"
+    else
+        copy_packages "$packages" "$to/first"
+        make_upgrade "$to/first" "$to/second"
+    fi
 }
 
 install_packages() {
@@ -69,7 +81,9 @@ runs_new_program() {
 upgrade() {
     local before next=second
     before=$(pid_of shufd.service)
-    inside dpkg-query --show shufd | grep -q '+1$' && next=first
+    # shellcheck disable=SC2016 # a format of dpkg-query
+    [ "$(inside dpkg-query --show --showformat='${Version}' shufd)" = \
+        "$(dpkg-deb --field "$tree$packages_inside"/second/shufd_*.deb Version)" ] && next=first
     install_packages $next || return
     [ "$(pid_of shufd.service)" != "$before" ] && runs_new_program "$(pid_of shufd.service)"
 }
