@@ -35,7 +35,7 @@ record() {
 [ ! -e libshuf.abi.xz ] || xz -dc libshuf.abi.xz >"$directory/libshuf.abi"
 if [ "${2-}" = --write ]; then
     if [ -e libshuf.abi.xz ] && differ --no-added-syms; then
-        echo "abi: not recorded: programs that use the old interface would break" >&2
+        echo "abi: not recorded: programs that use the old interface would break; before the release, remove the record" >&2
         exit 1
     fi
     record
