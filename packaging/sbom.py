@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -43,6 +44,19 @@ def needs_of(path):
     return sorted({name for name in names if "shuf" not in name})
 
 
+def names_in(path):
+    """The names of the files inside a file."""
+    if path.suffix == ".whl":
+        with zipfile.ZipFile(path) as wheel:
+            return wheel.namelist()
+    return run("dpkg-deb", "--contents", path).split() if path.suffix == ".deb" else []
+
+
+def cuda_version():
+    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    return re.search(r"release [\d.]+, V([\d.]+)", run(nvcc, "--version"))[1]
+
+
 class Document:
     def __init__(self):
         self.packages, self.relations = {}, []
@@ -69,6 +83,8 @@ def add_file(document, product, path):
         version = run("dpkg-query", "--show", "--showformat=${Version}", name)
         part = document.add(name, licence, versionInfo=version)
         document.relate(file, "CONTAINS", part)
+    if any("libshuf-cuda" in name for name in names_in(path)):
+        document.relate(file, "CONTAINS", document.add("cuda-cudart", versionInfo=cuda_version()))
 
 
 def main():
