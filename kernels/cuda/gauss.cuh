@@ -205,8 +205,8 @@ struct Block {
     __device__ __forceinline__ void doubles(const Gauss &g, int p, double (&z)[4]) const
     {
         uint32_t second[4], rest[4];
-#if CUDART_VERSION < 12000
-        __syncwarp(); /* CUDA 11 would first draw the words of all positions, and spill */
+#if CUDART_VERSION < 12000 || __CUDA_ARCH__ >= 1000
+        __syncwarp(); /* the compiler would first draw the words of all positions, and spill */
 #endif
         draw(g, low + (block + p) / 4, high, rest, second);
 #pragma unroll

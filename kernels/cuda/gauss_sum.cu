@@ -45,7 +45,8 @@ __device__ __forceinline__ typename Number::Out value_of(const Gauss &g, typenam
  * small for a float are added, and taken back when they are noted for the computation in double
  * precision. A superblock always has larger ones, so these are no extremes. */
 template <typename Number, bool Moments>
-__global__ void __launch_bounds__(sum_threads<Number, Moments>, tuning::gauss_blocks_per_sm)
+__global__ void __launch_bounds__(sum_threads<Number, Moments>,
+                                  tuning::asked(tuning::gauss_blocks_per_sm))
     sum_whole(__grid_constant__ const Gauss g, uint64_t first, uint64_t end,
               __grid_constant__ const Summary summary)
 {

@@ -20,17 +20,28 @@ constexpr int sm_threads = 1536;
 constexpr int sm_threads = 2048;
 #endif
 
-/* The blocks per multiprocessor that a kernel asks for, and at most those that fit. */
+/* The blocks per multiprocessor that a kernel asks for, which limit the registers of a thread.
+ * After the H200 the compiler needs more registers, and would spill. */
+constexpr int asked(int blocks)
+{
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 1000
+    return (blocks + 1) / 2;
+#else
+    return blocks;
+#endif
+}
+
+/* The same, and at most the blocks that fit. */
 template <int Threads> constexpr int resident(int blocks)
 {
-    return blocks < sm_threads / Threads ? blocks : sm_threads / Threads;
+    return asked(blocks) < sm_threads / Threads ? asked(blocks) : sm_threads / Threads;
 }
 
 constexpr int threads = 256; /* threads of a block */
 constexpr int items = 16;    /* values that a thread computes at the same time */
 constexpr int tile = threads * items;
 constexpr int rounds_unrolled = 12;                 /* of 24 */
-constexpr int blocks_per_sm = 3;                    /* limits the registers of a thread */
+constexpr int blocks_per_sm = asked(3);             /* limits the registers of a thread */
 #if defined __CUDACC__ && __CUDACC_VER_MAJOR__ < 13 /* words of 64 bits would spill */
 constexpr int wide_blocks_per_sm = 2;
 #else
@@ -63,17 +74,17 @@ constexpr int fold_groups = 4, fold_blocks_per_sm = resident<fold_threads>(12); 
 constexpr int fold_unchecked_groups = 4, fold_unchecked_blocks_per_sm = resident<fold_threads>(10);
 constexpr int fold_checked_groups = 2, fold_checked_blocks_per_sm = resident<fold_threads>(10);
 constexpr int fold_look_up_blocks_per_sm = resident<fold_threads>(12);
-constexpr int fold_wide_groups = 2, fold_wide_blocks_per_sm = 7; /* for words of 64 bits */
-#if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 900                 /* more blocks would spill there */
+constexpr int fold_wide_groups = 2, fold_wide_blocks_per_sm = asked(7); /* for words of 64 bits */
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 900 /* more blocks would spill there */
 constexpr int fold_sum_blocks_per_sm = 5, walk_wide_blocks_per_sm = 5;
 #else
-constexpr int fold_sum_blocks_per_sm = 7, walk_wide_blocks_per_sm = 6;
+constexpr int fold_sum_blocks_per_sm = asked(7), walk_wide_blocks_per_sm = asked(6);
 #endif
-constexpr int fold_sum_groups = 3, fold_sum_wide_blocks_per_sm = 6;
-constexpr int fold_small_row_blocks_per_sm = 8, fold_row_blocks_per_sm = 7,
-              fold_wide_row_blocks_per_sm = 5; /* for many rows */
-constexpr uint64_t fold_tiles = 16;            /* most tiles of a block */
-constexpr uint64_t fold_blocks = 4096;         /* with fewer blocks, each block has only one tile */
+constexpr int fold_sum_groups = 3, fold_sum_wide_blocks_per_sm = asked(6);
+constexpr int fold_small_row_blocks_per_sm = asked(8), fold_row_blocks_per_sm = asked(7),
+              fold_wide_row_blocks_per_sm = asked(5); /* for many rows */
+constexpr uint64_t fold_tiles = 16;                   /* most tiles of a block */
+constexpr uint64_t fold_blocks = 4096; /* with fewer blocks, each block has only one tile */
 constexpr uint64_t fold_large = uint64_t{1} << 22; /* from this count on a second launch pays */
 /* Of a large row, at most one value in `fold_values_each` may need a correction. */
 constexpr uint64_t fold_values_each = 32;
@@ -82,12 +93,12 @@ constexpr uint64_t fold_short = 512;         /* most groups of a short row */
 constexpr uint64_t fold_block_groups = 3072; /* most groups of short rows in a block */
 constexpr uint64_t fold_rows = 64;           /* most short rows in a block */
 constexpr int exchange_rows = 128;           /* rows of few values in a block */
-constexpr int plan_blocks_per_sm = 7;        /* for plans of exchanges */
+constexpr int plan_blocks_per_sm = asked(7); /* for plans of exchanges */
 
 /* Plans for few ranks. A rank's order is selected from n values if the rank has more than one in
  * `select_..._most` of all records. Its places are split for up to `split_ranks` ranks. Sorts make
  * the other lists. */
-constexpr int walk_groups = 4, walk_blocks_per_sm = 4;
+constexpr int walk_groups = 4, walk_blocks_per_sm = asked(4);
 constexpr int walk_wide_groups = 2;                    /* for words of 64 bits */
 constexpr uint64_t walk_run = 2048;                    /* positions of a warp */
 constexpr uint64_t walk_positions = uint64_t{1} << 31; /* of a launch */
@@ -124,7 +135,7 @@ constexpr uint64_t large_record = 512 << 10;
 constexpr int move_few_blocks_per_sm = resident<fold_threads>(12);
 constexpr uint64_t scan_blocks = 8192;
 constexpr uint64_t windows_from = uint64_t{80} << 20, window_bytes = 16 << 20;
-constexpr int window_threads = 512, window_items = 16, window_blocks_per_sm = 2;
+constexpr int window_threads = 512, window_items = 16, window_blocks_per_sm = asked(2);
 constexpr int window_most = 512; /* the most windows of a shuffle */
 constexpr int gather_threads = 256, gather_items = 8;
 constexpr int unpermute_threads = 1024;
