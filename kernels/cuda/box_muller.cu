@@ -116,6 +116,11 @@ using Bf16 = Halves<OfBf16>;
 
 } // namespace
 
+namespace draws
+{
+template <> constexpr int quick_threads<F64> = tuning::quick_threads / 2;
+}
+
 cudaError_t box_muller_async(const shuf__stream &s, shuf_dtype dtype, int sm_count,
                              const Target &to, cudaStream_t stream)
 {

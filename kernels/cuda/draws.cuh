@@ -72,8 +72,11 @@ __global__ void __launch_bounds__(tuning::draw_threads)
         draw<Number, Whole>(part, mine + i * tuning::draw_threads, aligned, out);
 }
 
+/* The threads of a quick computation. Types whose draws need more registers have fewer. */
+template <typename Number> constexpr int quick_threads = tuning::quick_threads;
+
 template <typename Number>
-__global__ void __launch_bounds__(tuning::quick_threads)
+__global__ void __launch_bounds__(quick_threads<Number>)
     draw_quick(__grid_constant__ const Part<typename Number::Source> part,
                __grid_constant__ const Signal signal, typename Number::Out *out)
 {
@@ -159,11 +162,9 @@ cudaError_t start(const typename Number::Source &source, const shuf__stream &s, 
         return start_sum<Number>(part, draws, sm_count, to.summary, stream);
     if (!to.signal)
         return start_all<Number>(part, draws, out, stream);
-    const uint64_t threads = (draws + 31) / 32 * 32;
-    draw_quick<Number>
-        <<<1,
-           static_cast<unsigned>(threads < tuning::quick_threads ? threads : tuning::quick_threads),
-           0, stream>>>(part, *to.signal, out);
+    const uint64_t most = quick_threads<Number>, threads = (draws + 31) / 32 * 32;
+    draw_quick<Number><<<1, static_cast<unsigned>(threads < most ? threads : most), 0, stream>>>(
+        part, *to.signal, out);
     return cudaGetLastError();
 }
 

@@ -55,6 +55,11 @@ struct F32 {
 
 } // namespace
 
+namespace draws
+{
+template <> constexpr int quick_threads<F32> = tuning::quick_threads / 2;
+}
+
 cudaError_t exponential_async(const shuf__stream &s, shuf_dtype dtype, int sm_count,
                               const Target &to, cudaStream_t stream)
 {

@@ -34,7 +34,7 @@ __device__ __forceinline__ void put_pair(typename Number::Out *to, typename Numb
 /* Computes superblocks whose values are all requested. With Paired, pairs of values begin at even
  * places of the output. */
 template <typename Number, bool Paired, bool Standard>
-__global__ void __launch_bounds__(Number::threads, tuning::gauss_blocks_per_sm)
+__global__ void __launch_bounds__(Number::threads, Number::blocks_per_sm)
     gauss_whole(__grid_constant__ const Gauss g, uint64_t first, uint64_t supers,
                 typename Number::Out *out)
 {

@@ -205,8 +205,8 @@ struct Block {
     __device__ __forceinline__ void doubles(const Gauss &g, int p, double (&z)[4]) const
     {
         uint32_t second[4], rest[4];
-#if CUDART_VERSION < 12000 || __CUDA_ARCH__ >= 1000
-        __syncwarp(); /* the compiler would first draw the words of all positions, and spill */
+#if CUDART_VERSION < 12000
+        __syncwarp(); /* CUDA 11 would first draw the words of all positions, and spill */
 #endif
         draw(g, low + (block + p) / 4, high, rest, second);
 #pragma unroll
@@ -234,7 +234,8 @@ struct Block {
 
 struct F64 {
     using Value = double;
-    static constexpr int threads = tuning::gauss_wide_threads;
+    static constexpr int threads = tuning::gauss_wide_threads,
+                         blocks_per_sm = tuning::gauss_wide_blocks_per_sm;
     using Out = double;
     using Pair = double2;
 
@@ -266,7 +267,8 @@ struct F64 {
  * set, because the scaled number is rounded again, to 16 bits. */
 template <bool Sticky> struct OfF32 {
     using Value = float;
-    static constexpr int threads = tuning::gauss_threads;
+    static constexpr int threads = tuning::gauss_threads,
+                         blocks_per_sm = tuning::gauss_blocks_per_sm;
 
     template <bool Standard>
     static __device__ __forceinline__ void values(const Gauss &g, const Block &b, int p,
