@@ -146,6 +146,12 @@ uint64_t random_word(unsigned bits)
     return random_below(4) == 0 ? word : random_below(2) ? top | small : top | (small ^ all >> 1);
 }
 
+/* A function, because nvcc 12 does not compile decltype() in one that launches a kernel. */
+template <typename Word> void set_random(Word &word, unsigned bits)
+{
+    word = static_cast<Word>(random_word(bits));
+}
+
 template <typename Words, typename Value> void compare_with_host(unsigned bits)
 {
     constexpr int count = 1 << 18;
@@ -155,8 +161,8 @@ template <typename Words, typename Value> void compare_with_host(unsigned bits)
     Value *z_on_device;
     for (Words &w : words)
         for (int i = 0; i < 2; i++) {
-            w.radius[i] = static_cast<decltype(+w.radius[i])>(random_word(bits));
-            w.angle[i] = static_cast<decltype(+w.angle[i])>(random_word(bits));
+            set_random(w.radius[i], bits);
+            set_random(w.angle[i], bits);
         }
     check(cudaMalloc(&words_on_device, count * sizeof(Words)));
     check(cudaMalloc(&z_on_device, 2 * count * sizeof(Value)));
