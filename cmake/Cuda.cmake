@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Finds nvcc. Without it the build has no libshuf-cuda.so, and so no CUDA backend. The toolkit's own
+# Finds nvcc. Without it the build has no libshuf-cuda, and so no CUDA backend. The toolkit's own
 # installer puts nvcc in a folder that is not in PATH.
 set(SHUF_HAVE_CUDA OFF)
 if(SHUF_CUDA)
@@ -18,7 +18,7 @@ if(SHUF_CUDA)
     enable_language(CUDA)
     find_package(CUDAToolkit REQUIRED)
     set(SHUF_HAVE_CUDA ON)
-    set(CMAKE_BUILD_RPATH ${PROJECT_BINARY_DIR}/kernels/cuda) # where programs load libshuf-cuda.so
+    set(CMAKE_BUILD_RPATH ${PROJECT_BINARY_DIR}/kernels/cuda) # where programs load the library
   else()
     message(STATUS "No nvcc: building without the CUDA backend")
   endif()
@@ -29,13 +29,14 @@ set(SHUF_KERNEL_OPTIONS
     -Werror all-warnings -Xcompiler=-Wall,-Wextra,-Werror
     -Xptxas=--warn-on-spills,--warn-on-local-memory-usage,--warning-as-error)
 
-# shuf_finds_cuda(target) lets an installed program or library load libshuf-cuda.so from its own
-# installation. Under /usr the system's linker finds it. The Python package has it beside its module.
+# shuf_finds_cuda(target) lets an installed program or library load libshuf-cuda from its own
+# installation, in which another build may have put it. Under /usr the system's linker finds it. The Python
+# package has it beside its module.
 file(RELATIVE_PATH shuf_libdir_from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
 function(shuf_finds_cuda target)
   if(DEFINED SKBUILD)
     set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN:$ORIGIN/..")
-  elseif(SHUF_HAVE_CUDA AND NOT CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+  elseif(NOT CMAKE_INSTALL_PREFIX STREQUAL "/usr")
     set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN:$ORIGIN/${shuf_libdir_from_bin}")
   endif()
 endfunction()

@@ -1,65 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The list of backends, best first, and the loader of the library of the CUDA backend.
+ * The list of backends, best first.
  */
 #include "backend.h"
 
 #include "cuda_library.h"
 
-#include <dlfcn.h>
-#include <pthread.h>
 #include <string.h>
-
-/* ---- libshuf-cuda.so ---- */
-
-#define LIBRARY "libshuf-cuda.so.0"
-
-static const struct shuf__cuda_library *loaded;
-static struct shuf__error fault;
-
-static bool has_sizes_of_this_build(const struct shuf__cuda_library *library)
-{
-    return library->sizes[0] == shuf__cuda_sizes[0] &&
-           memcmp(library->sizes, shuf__cuda_sizes, sizeof shuf__cuda_sizes) == 0;
-}
-
-/* The dynamic linker looks for the library where it looks for all libraries of the program: in the
- * RUNPATH of this code (cmake/Cuda.cmake), and in the folders of ld.so. */
-static void load(void)
-{
-    void *const handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
-        shuf__fail(&fault, SHUF_DEVICE, "backend cuda: %.300s; install " LIBRARY " of shufd %s",
-                   dlerror(), SHUF_VERSION_TEXT);
-        return;
-    }
-    const struct shuf__cuda_library *const library = dlsym(handle, "shuf__cuda");
-    const char *const version = library && library->version ? library->version : "unknown";
-    if (strcmp(version, SHUF_VERSION_TEXT) != 0)
-        shuf__fail(&fault, SHUF_DEVICE,
-                   "backend cuda: " LIBRARY " is of shufd %.32s, this program of %s; install both "
-                   "from one build",
-                   version, SHUF_VERSION_TEXT);
-    else if (!has_sizes_of_this_build(library))
-        shuf__fail(&fault, SHUF_DEVICE,
-                   "backend cuda: " LIBRARY
-                   " and this program are of different builds of shufd %s; "
-                   "install both from one build",
-                   version);
-    else
-        loaded = library;
-}
-
-const struct shuf__cuda_library *shuf__cuda_library(struct shuf__error *error)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, load);
-    if (!loaded)
-        *error = fault;
-    return loaded;
-}
-
-/* ---- The list ---- */
 
 static const struct shuf__backend_ops *cuda_ops(struct shuf__error *error)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * libshuf-cuda.so, the library with all code for GPUs. The daemon loads it for its backend, and
+ * libshuf-cuda13.so, the library with all code for GPUs: the number is the major version of CUDA
+ * that has built it, and several may be installed. The daemon loads one for its backend, and
  * libshuf for the computations in its own process. So neither of them needs CUDA to start. The
  * library exports only one table, `shuf__cuda`.
  *
@@ -17,6 +18,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* The major versions of CUDA with which the library can be built. */
+enum { SHUF__CUDA_OLDEST = 11, SHUF__CUDA_NEWEST = 13 };
 
 /* Scratch memory of a computation, in device memory at a multiple of 256 bytes. */
 struct shuf__scratch_memory {
@@ -112,8 +116,8 @@ struct shuf__cuda_library {
     const struct shuf__cuda_weights *weights;
 };
 
-/* The loaded library, which is loaded once in a process. NULL with SHUF_DEVICE if it cannot be
- * loaded, or is of another version. Thread-safe. */
+/* The newest installed library that the driver can run, which is loaded once in a process. NULL
+ * with SHUF_DEVICE if there is none, or if it is of another build of shufd. Thread-safe. */
 const struct shuf__cuda_library *shuf__cuda_library(struct shuf__error *error);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The order of an epoch in the memory of a GPU, queued in a CUDA stream: no daemon has to run.
- * Needs libshuf-cuda.so.
+ * Needs libshuf-cuda.
  */
 #include <cuda_runtime_api.h>
 #include <err.h>

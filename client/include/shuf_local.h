@@ -73,7 +73,7 @@ SHUF_API shuf_status shuf_host_part(const shuf_request *request, uint64_t first,
 
 /* ---- Device memory ---- */
 
-/* These functions load libshuf-cuda.so and CUDA at the first call, and fail with SHUF_DEVICE if
+/* These functions load libshuf-cuda and CUDA at the first call, and fail with SHUF_DEVICE if
  * there is none, if the driver is too old, or in a child of fork() whose parent has used CUDA.
  * `stream` is a cudaStream_t or CUstream of the device of `out`; NULL is the legacy default
  * stream.

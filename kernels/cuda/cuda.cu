@@ -156,7 +156,7 @@ shuf_status cuda_open(const char *device, unsigned threads, shuf__backend **back
         cuda_close(&cuda->base);
         return error->status;
     }
-    shuf__kept_files_begin(); /* those of libshuf-cuda.so; only a daemon opens a backend */
+    shuf__kept_files_begin(); /* those of the library; only a daemon opens a backend */
     *backend = &cuda->base;
     return SHUF_OK;
 }

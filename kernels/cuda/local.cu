@@ -513,6 +513,10 @@ const shuf__cuda_weights weights = {table_bytes, sample_bytes, table, draw, samp
 
 } // namespace shuf
 
+static_assert(CUDART_VERSION / 1000 >= SHUF__CUDA_OLDEST &&
+                  CUDART_VERSION / 1000 <= SHUF__CUDA_NEWEST,
+              "cuda_library.c looks for a library of this version");
+
 extern "C" __attribute__((visibility("default"))) const struct shuf__cuda_library shuf__cuda = {
     SHUF_VERSION_TEXT, {SHUF__CUDA_STRUCTS(SHUF__CUDA_SIZE_OF)},
     &shuf__cuda_ops,   shuf::scratch_bytes,

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Why CUDA does not work here, in one line for users: the driver, the GPUs that CUDA may see, the
- * architectures of this build, and the compute mode. CUDA does not count the GPUs that it hides,
- * so the management library of the driver (NVML, that of nvidia-smi) does.
+ * Why CUDA does not work here, in one line for users: the GPUs that CUDA may see, the architectures
+ * of this build, and the compute mode. ../cuda_library.c checks the driver. CUDA does not count the
+ * GPUs that it hides, so the management library of the driver (NVML, that of nvidia-smi) does.
  */
 #include "cuda.cuh"
 
 #include <cstdlib>
-#include <cstring>
 #include <dlfcn.h>
 
 namespace shuf
@@ -19,7 +18,6 @@ namespace
 /* ---- The management library ---- */
 
 struct Machine {
-    char driver[80]; /* its version, and a space; "": not known */
     unsigned gpus;
     bool has_mig; /* a GPU is divided into MIG devices, or ready for it */
 };
@@ -47,9 +45,6 @@ class Nvml
         Machine machine{};
         if (!call("nvmlInit_v2"))
             return machine;
-        if (call("nvmlSystemGetDriverVersion", machine.driver,
-                 static_cast<unsigned>(sizeof machine.driver - 1)))
-            strcat(machine.driver, " ");
         call("nvmlDeviceGetCount_v2", &machine.gpus);
         for (unsigned i = 0; i < machine.gpus; i++) {
             void *gpu = nullptr;
@@ -65,29 +60,10 @@ class Nvml
 
 /* ---- The causes ---- */
 
-/* A build with one major version of CUDA runs with each driver for that version. */
-shuf_status fail_of_driver(int driver, const Machine &machine, shuf__error *error)
-{
-    constexpr int major = CUDART_VERSION / 1000;
-    if (driver == 0)
-        return shuf__fail(error, SHUF_DEVICE,
-                          "cuda: no NVIDIA driver (libcuda.so.1); expected one for CUDA %d.0 or "
-                          "later",
-                          major);
-    return shuf__fail(error, SHUF_DEVICE,
-                      "cuda: the NVIDIA driver %sis for CUDA %d.%d; expected %d.0 or later: update "
-                      "the driver, or install a build of shufd by CUDA %d",
-                      machine.driver, driver / 1000, driver % 1000 / 10, major, driver / 1000);
-}
-
-shuf_status fail_without_device(cudaError_t e, shuf__error *error)
+shuf_status fail_without_device(shuf__error *error)
 {
     const char *const visible = getenv("CUDA_VISIBLE_DEVICES");
     const Machine machine = Nvml().look();
-    int driver = 0;
-    cudaDriverGetVersion(&driver);
-    if (driver == 0 || e == cudaErrorInsufficientDriver)
-        return fail_of_driver(driver, machine, error);
     if (machine.gpus && visible)
         return shuf__fail(error, SHUF_DEVICE,
                           "cuda: CUDA_VISIBLE_DEVICES=%.200s hides all %u NVIDIA GPUs; expected "
@@ -132,8 +108,8 @@ shuf_status fail(shuf__error *error, cudaError_t e, const char *step)
 {
     const shuf_status status = e == cudaErrorMemoryAllocation ? SHUF_NO_MEMORY : SHUF_DEVICE;
     cudaGetLastError();
-    if (e == cudaErrorInsufficientDriver || e == cudaErrorNoDevice)
-        return fail_without_device(e, error);
+    if (e == cudaErrorNoDevice)
+        return fail_without_device(error);
     if (e == cudaErrorNoKernelImageForDevice || e == cudaErrorUnsupportedPtxVersion)
         return fail_without_code(error);
     if (e == cudaErrorDevicesUnavailable)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sizes of the structs that libshuf-cuda.so shares with its users (cuda_library.h). This file
+ * The sizes of the structs that libshuf-cuda shares with its users (cuda_library.h). This file
  * sees all of them.
  */
 #include "cuda_library.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A libshuf-cuda.so.0 of this version whose table has one function less, as one of another build
- * may have. A call of the missing one would crash.
+ * A libshuf-cuda12.so.0 or libshuf-cuda13.so.0 of this version whose table has one function less,
+ * as one of another build may have. A call of the missing one would crash.
  */
 #include "cuda_library.h"
 

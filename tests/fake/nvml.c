@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A libnvidia-ml.so.1 of driver 550.54.15 with $FAKE_GPUS GPUs. With FAKE_MIG=1 they are in MIG
- * mode.
+ * A libnvidia-ml.so.1 with $FAKE_GPUS GPUs. With FAKE_MIG=1 they are in MIG mode.
  */
 #include <stdlib.h>
-#include <string.h>
 
 /* The CUDA backend finds the functions by their names. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
@@ -26,12 +24,6 @@ EXPORT int nvmlInit_v2(void)
 
 EXPORT int nvmlShutdown(void)
 {
-    return SUCCESS;
-}
-
-EXPORT int nvmlSystemGetDriverVersion(char *version, unsigned size)
-{
-    strncpy(version, "550.54.15", size);
     return SUCCESS;
 }
 

@@ -179,9 +179,9 @@ static void daemon_status_is_checked(void **state)
     make_file("/proc/driver/nvidia/version", "NVRM\n");
     expect_finding(checks, "device", &patient, SHUF__FINDING_NOTE, "computes on the CPU",
                    "backend = auto");
-    strcpy(patient.daemon.gpu_fault, "cuda: the NVIDIA driver is for CUDA 12.4");
+    strcpy(patient.daemon.gpu_fault, "cuda: the NVIDIA driver runs CUDA 12.4");
     expect_finding(checks, "device", &patient, SHUF__FINDING_NOTE,
-                   "the GPU is not used: cuda: the NVIDIA driver is for CUDA 12.4", "");
+                   "the GPU is not used: cuda: the NVIDIA driver runs CUDA 12.4", "");
     expect_finding(checks, "limits", &patient, SHUF__FINDING_OK, "only root", "");
     make_file("/proc/7/limits", "Limit\nMax open files            1024     4096    files\n");
     expect_finding(checks, "limits", &patient, SHUF__FINDING_NOTE, "1024 open files",

@@ -59,10 +59,6 @@ test_install() {
     files_before=$(shuf_files)
     check "the packages are installed" install_packages first
     check "... and complete" is "$(inside sh -c 'dpkg --verify && dpkg --audit' 2>&1)" ""
-    # shellcheck disable=SC2016 # a format of dpkg-query
-    check "the description names the processors" \
-        is "$(inside dpkg-query --show --showformat='${binary:Synopsis}' shufd)" \
-        "daemon for permutations and random numbers from a CPU"
     check "pages are not compressed, so their links work" inside test -f /usr/share/doc/shufd/node.md
     check "the installation enables nothing" is "$(inside systemctl is-enabled shufd.target)" disabled
     check "... and starts nothing" is_inactive shufd.service

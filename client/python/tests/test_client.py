@@ -897,11 +897,11 @@ def test_progress(client, capsys):
 
 
 def test_an_unused_gpu_warns_once(daemon, monkeypatch):
-    state = {"gpu_fault": "cuda: the NVIDIA driver 550.54.15 is for CUDA 12.4"}
+    state = {"gpu_fault": "backend cuda: the NVIDIA driver 550.54.15 runs CUDA 12.4"}
     monkeypatch.setattr(shufd._daemon, "_DRIVER", "/proc/self/status")
     monkeypatch.setattr(shufd._daemon, "_has_asked", False)
     monkeypatch.setattr(shufd._daemon, "status", lambda connection: state)
-    with pytest.warns(RuntimeWarning, match="the GPU is not used: cuda: the NVIDIA driver 550.54.15"):
+    with pytest.warns(RuntimeWarning, match="the GPU is not used: backend cuda: the NVIDIA driver 550.54.15"):
         shufd.connect(daemon.socket).close()
     with warnings.catch_warnings():
         warnings.simplefilter("error")

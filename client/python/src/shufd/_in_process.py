@@ -19,8 +19,6 @@ from ._shuf import ffi, lib
 
 # ---- Calls of libshuf ----------------------------------------------------------------------------
 
-_INSTALL = "; the Python package contains it if its build found nvcc: pip install ./client/python"
-
 
 def failure() -> BaseException:
     """The error of the call that failed last in this thread, or the exception of a signal handler, such as
@@ -28,8 +26,6 @@ def failure() -> BaseException:
     if (interrupt := _process.take_interrupt()) is not None:
         return interrupt
     message = ffi.string(lib.shufpy_message()).decode(errors="replace")
-    if lib.shufpy_status() == lib.SHUF_DEVICE and "install libshuf-cuda.so" in message:
-        message += _INSTALL
     return _errors.make(ffi.string(lib.shuf_status_name(lib.shufpy_status())).decode(), message, False)
 
 
