@@ -170,7 +170,7 @@ PREFIX=$directory/prefix ./dev install >output 2>&1
 expect_not "does not start"
 rm -r prefix
 
-cuda=$(printf '%s\nCMAKE_CUDA_COMPILER:FILEPATH=/usr/local/cuda/bin/nvcc' "$CACHE")
+cuda=$(printf '%s\nSHUF_NVCC:FILEPATH=/usr/local/cuda/bin/nvcc' "$CACHE")
 CACHE=$cuda PREFIX=$directory/prefix ./dev install >output 2>&1
 expect "nvcc found: building the CUDA backend too"
 
