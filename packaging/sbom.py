@@ -3,6 +3,8 @@
 """Prints the SBOM of a release as SPDX 2.3: its files, the libraries that they contain, and the packages that they need.
 
     sbom.py VERSION COMMIT DIRECTORY
+
+The libraries in wheels are packages of the root SHUF_WHEEL_ROOT (packaging/wheel-root).
 """
 import datetime
 import email
@@ -16,7 +18,7 @@ import subprocess
 import sys
 import zipfile
 
-# Debian packages of this machine that the programs of a wheel contain, and their licences.
+# Debian packages of the root that the wheels of shufd contain, and their licences.
 IN_WHEELS = {
     "libuv1-dev": "MIT",
     "libprotobuf-c-dev": "BSD-2-Clause",
@@ -52,6 +54,12 @@ def names_in(path):
     return run("dpkg-deb", "--contents", path).split() if path.suffix == ".deb" else []
 
 
+def version_in_root(name):
+    root = pathlib.Path(os.environ["SHUF_WHEEL_ROOT"])
+    of_name = name if (root / "var/lib/dpkg/info" / f"{name}.list").exists() else f"{name}:amd64"
+    return run("dpkg-query", "--admindir", root / "var/lib/dpkg", "--show", "--showformat=${Version}", of_name)
+
+
 def cuda_version():
     nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     return re.search(r"release [\d.]+, V([\d.]+)", run(nvcc, "--version"))[1]
@@ -79,8 +87,8 @@ def add_file(document, product, path):
     document.relate(file, "GENERATED_FROM", product)
     for name in needs_of(path):
         document.relate(file, "DEPENDS_ON", document.add(name))
-    for name, licence in IN_WHEELS.items() if path.suffix == ".whl" else ():
-        version = run("dpkg-query", "--show", "--showformat=${Version}", name)
+    for name, licence in IN_WHEELS.items() if path.match("shufd-*.whl") else ():
+        version = version_in_root(name)
         part = document.add(name, licence, versionInfo=version)
         document.relate(file, "CONTAINS", part)
     if any("libshuf-cuda" in name for name in names_in(path)):
