@@ -39,7 +39,8 @@ def _watch(done: _thread.LockType, title: str, progress: bool | None) -> None:
     visible = sys.stderr.isatty() if progress is None else progress
     bar = _bar(title) if progress else None
     try:
-        while not done.acquire(timeout=0.1 if visible else -1):
+        # Not for ever: a signal just before the wait does not end it.
+        while not done.acquire(timeout=0.1 if visible else 1.0):
             if bar is None and visible and time.monotonic() - start > _PATIENCE:
                 bar = _bar(title)
             if bar is not None:
