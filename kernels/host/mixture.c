@@ -208,9 +208,10 @@ static shuf_status add_stage(struct planning *planning, uint64_t first, uint64_t
         return SHUF_OK;
     planning->all_leaves += leaves;
     if (planning->all_leaves > SHUF__LEAVES_MOST)
-        return shuf__fail(error, SHUF_INVALID,
-                          "stages: with those that begin where a source ends, they have more than "
-                          "2^21 sources together; expected fewer stages, or fewer sources with epochs");
+        return shuf__fail(
+            error, SHUF_INVALID,
+            "stages: with those that begin where a source ends, they have more than "
+            "2^21 sources together; expected fewer stages, or fewer sources with epochs");
     struct shuf__stage *stage = next_stage(m);
     if (!stage)
         return no_memory(error);

@@ -24,6 +24,7 @@ OF_ACCELERATE = _DIVIDERS["accelerate.data_loader"]
 _FABRIC = tuple(f"{name}.{module}" for name in ("lightning.fabric", "lightning_fabric") for module in ("utilities.data", "wrappers"))
 _LOADER = "torch.utils.data.dataloader"
 _STATEFUL = "torchdata.stateful_dataloader.stateful_dataloader"
+_WORKER = ("torchdata.stateful_dataloader.worker", "_worker_loop")  # its `worker_state` is deleted after the first iteration begins
 _BATCHES = "torchdata.stateful_dataloader.sampler"
 _NODES = "torchdata.nodes.adapters"
 # The functions that count the iterations of a job: accelerate and nodes not those that were left early or not used.
@@ -164,9 +165,14 @@ def least_batch() -> int:
 
 
 def _continues(field: str) -> bool:
-    """Whether a StatefulDataLoader begins the caller to continue a state, in which the field is not 0."""
-    states = (f.f_locals.get("next_iter_state") for f in _frames() if _place_of(f) == (_STATEFUL, "__init__"))
-    return any(state and state.get(field) for state in states)
+    """Whether a StatefulDataLoader begins the caller to continue a state, in which the field is not 0. A forked worker also
+    has the frames in which its parent continued the state, for as long as it lives. They count for its first iteration."""
+    for frame in _frames():
+        if _place_of(frame) == _WORKER and not frame.f_locals.get("worker_state"):
+            return False
+        if _place_of(frame) == (_STATEFUL, "__init__") and (frame.f_locals.get("next_iter_state") or {}).get(field):
+            return True
+    return False
 
 
 def is_discarded() -> bool:

@@ -478,16 +478,18 @@ class _Place:
         self.seed: int | None = None  # drawn for a state before the first index
         self.selection = sampler._selection() if sampler._is_set or sampler._loaded_by else None
         self.loads: int | None = sampler._loads  # a later load of the job counts instead; None: a loader has loaded it
+        self.is_discarded = _frameworks.is_discarded()
         if _frameworks.is_node_loading():
             self.take_loaded()
-        if sampler._is_set and not sampler._is_end(sampler._resume or 0) and _frameworks.is_discarded():
+        if sampler._is_set and not sampler._is_end(sampler._resume or 0) and self.is_discarded:
             self.take_end()
 
     def take_end(self) -> None:
-        """torchdata begins this iteration at the end of an epoch, and set_epoch() has selected a later one."""
+        """torchdata begins this iteration at the end of an epoch, and set_epoch() has selected a later one. If torchdata draws
+        batches from it first, it is the whole epoch before."""
         sampler = self.sampler
-        end = sampler._share(0).n
-        self.selection, self.loads = sampler._selection()._replace(epoch=(sampler._epoch - 1) % 2**64, position=end), None
+        position = 0 if _frameworks.is_replayed() else sampler._share(0).n
+        self.selection, self.loads = sampler._selection()._replace(epoch=(sampler._epoch - 1) % 2**64, position=position), None
 
     def take_loaded(self) -> None:
         """A loader has loaded the place of this iteration into the sampler. At the end of an epoch it is empty."""
@@ -516,11 +518,10 @@ class _Place:
         return sampler
 
     def run(self, parts: Callable[[Cursor], Iterator[Iterable[Any]]]) -> Iterator[Iterable[Any]]:
-        is_discarded = _frameworks.is_discarded()
-        sampler = self.selected(is_discarded)
+        sampler = self.selected(self.is_discarded)
         self.cursor, self.loads = sampler._begin(), self.sampler._loads
         self.is_of_loader = _frameworks.is_called_by_loader()
-        if not is_discarded:
+        if not self.is_discarded:
             self.sampler._cursor = self.cursor
             begun = _Begun(weakref.ref(self), _frameworks.loader())
             kept = [one for one in self.sampler._begun if one.is_kept(begun.loader())]
@@ -568,7 +569,8 @@ class _Place:
         state = self.sampler._rounded(state, self.least)
         self.sampler._load(state)
         self.take_loaded()
-        if _frameworks.is_discarded():
+        self.is_discarded = self.is_discarded or _frameworks.is_discarded()
+        if self.is_discarded:
             self.selection = _Selection(state["epoch"], state["position"], True, self.sampler.seed, self.sampler._n)
 
 

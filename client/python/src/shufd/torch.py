@@ -408,7 +408,7 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
             )
         ranks = _frameworks.ranks_of(owner)
         if framework not in ("", "DataLoaderDispatcher"):
-            self._rank_check.run(self, ranks, again=not self._is_set)  # this rank may have iterated more often
+            self._rank_check.run(self, ranks, again=self._is_drawn or not self._is_set)  # this rank may have iterated more often
         share = self._share(start)
         if len(share) == 0:
             return Cursor(share, _orders.nothing)

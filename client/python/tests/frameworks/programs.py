@@ -97,17 +97,17 @@ def accelerate_restarts(kind="sampler"):
     return whole
 
 
-def accelerate_looks(sets_epoch):
-    """The first rank looks at a batch after the first epoch."""
+def accelerate_looks(set_from, seed=7):
+    """The first rank looks at a batch after the first epoch. The job sets the epochs from set_from on."""
     from accelerate import Accelerator
 
     accelerator = Accelerator(cpu=True)
-    sampler = shufd.torch.RandomSampler(range(N), seed=7)
+    sampler = shufd.torch.RandomSampler(range(N), seed=seed)
     raw = torch.utils.data.DataLoader(Numbers(), batch_size=5, sampler=sampler)
     loader = accelerator.prepare(raw)
     epochs = []
     for epoch in range(3):
-        if sets_epoch:
+        if epoch >= set_from:
             sampler.set_epoch(epoch)
         epochs.append([int(i) for batch in loader for i in batch["x"]])
         if epoch == 0 and accelerator.is_main_process:

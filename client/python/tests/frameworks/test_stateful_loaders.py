@@ -4,6 +4,7 @@
 import copy
 import itertools
 import json
+import multiprocessing
 
 import pytest
 
@@ -202,16 +203,18 @@ def test_a_class_is_saved_before_the_first_batch(client, kind, workers):
     assert indices_of(loader) == client.permute(12, 7, 2).tolist()
 
 
+@pytest.mark.parametrize("every", [1, 3])
 @pytest.mark.parametrize("workers, persistent", [(0, False), (2, False), (2, True)])
 @pytest.mark.parametrize("kind", ["RandomSampler", "DistributedSampler"])
-def test_batches_of_torch_after_the_end(client, kind, workers, persistent):
-    """torch's BatchSampler has no state. A loader with workers begins an iteration that it discards."""
+def test_batches_of_torch_after_the_end(client, kind, workers, persistent, every):
+    """torch's BatchSampler has no state. A loader with workers begins an iteration that it discards, after it has drawn the
+    batches since the last snapshot."""
+    options = {"num_workers": workers, "persistent_workers": persistent, "snapshot_every_n_steps": every}
 
     def make():
         sampler = getattr(shufd.torch, kind)(range(12), seed=7)
-        batches = torch.utils.data.BatchSampler(sampler, 4, False)
-        loader = StatefulDataLoader(range(12), batch_sampler=batches, num_workers=workers, persistent_workers=persistent)
-        return sampler, loader
+        batches = torch.utils.data.BatchSampler(sampler, 3, False)
+        return sampler, StatefulDataLoader(range(12), batch_sampler=batches, **options)
 
     sampler, loader = make()
     [*epochs_of(sampler, loader, [0, 1], True)]
@@ -220,6 +223,56 @@ def test_batches_of_torch_after_the_end(client, kind, workers, persistent):
     loader.load_state_dict(state)
     got = [*epochs_of(sampler, loader, [2, 3, 4], True)]
     assert got == [client.permute(12, 7, epoch).tolist() for epoch in (2, 3, 4)]
+
+
+class Stream(torch.utils.data.IterableDataset):
+    """A sampler for each worker, as docs/python.md shows. Persistent workers share the epoch."""
+
+    def __init__(self, kind, epoch, sets_epoch):
+        self.kind, self.epoch, self.sets_epoch, self.sampler = kind, epoch, sets_epoch, None
+
+    def make(self):
+        if self.sampler is None:
+            self.sampler = self.indices = getattr(shufd.torch, self.kind)(range(12), seed=7)
+        return self.sampler
+
+    def __iter__(self):
+        if self.sets_epoch:
+            self.make().set_epoch(self.epoch.value)
+        self.indices = iter(self.make())
+        return (i for i in self.indices)
+
+    def state_dict(self):
+        self.make()
+        return self.indices.state_dict()
+
+    def load_state_dict(self, state):
+        self.make().load_state_dict(state)
+
+
+@pytest.mark.parametrize(
+    "workers, persistent, sets_epoch", [(0, False, False), (0, False, True), (1, False, True), (1, True, False), (1, True, True)]
+)
+def test_streams_after_the_end(client, workers, persistent, sets_epoch):
+    """A persistent worker continues a state in its first iteration only."""
+
+    def make(first):
+        epoch = multiprocessing.get_context("fork").Value("q", first)
+        options = {"multiprocessing_context": "fork"} if workers else {}
+        stream = Stream("RandomSampler", epoch, sets_epoch)
+        return epoch, StatefulDataLoader(stream, 4, num_workers=workers, persistent_workers=persistent, **options)
+
+    def epochs_of_stream(epoch, loader, numbers):
+        for epoch.value in numbers:
+            yield indices_of(loader)
+
+    epoch, loader = make(0)
+    [*epochs_of_stream(epoch, loader, [0])]
+    state = loader.state_dict()
+    epoch, loader = make(1)
+    loader.load_state_dict(state)
+    got = [*epochs_of_stream(epoch, loader, [1, 2, 3])]
+    assert got == [client.permute(12, 7, epoch).tolist() for epoch in (1, 2, 3)]
 
 
 @pytest.mark.parametrize("kind", ["RandomSampler", "DistributedSampler"])

@@ -127,9 +127,11 @@ def test_accelerate_after_a_restart_and_a_break(daemon, client, world):
 
 def test_a_look_on_one_rank_is_told_under_accelerate(daemon, client):
     """It would divide the orders of all later epochs. set_epoch() joins them again."""
-    errors = [result.get("error", "") for result in run_one(daemon, "accelerate_looks", sets_epoch=False)]
+    errors = [result.get("error", "") for result in run_one(daemon, "accelerate_looks", set_from=3)]
     assert sum("Mismatch: sampler: rank " in error and ": epoch " in error for error in errors) == 1, errors
-    for rank, result in enumerate(run_one(daemon, "accelerate_looks", sets_epoch=True)):
+    errors = [result.get("error", "") for result in run_one(daemon, "accelerate_looks", set_from=1, seed=None)]
+    assert sum("Mismatch: sampler: rank " in error and ": seed " in error for error in errors) == 1, errors
+    for rank, result in enumerate(run_one(daemon, "accelerate_looks", set_from=0)):
         assert result["epochs"] == [by_batches(client.permute(20, 7, epoch).tolist(), rank, 5) for epoch in range(3)]
 
 
