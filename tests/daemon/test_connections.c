@@ -5,6 +5,7 @@
  * refused too if the kernel does not tell its user.
  */
 #include "support/child.h"
+#include "support/client.h"
 #include "support/cmocka_all.h"
 #include "support/random.h"
 #include "support/wire.h"
@@ -308,6 +309,7 @@ static void limit_of_files_is_named(void **state)
     enum { FIT = 72 };
     struct wire *w[FIT];
     (void)state;
+    assert_true(metrics_read_value(&h, "shufd_clients_limit") == FIT);
     for (int i = 0; i < FIT; i++)
         w[i] = wire_greet(&h);
     expect_refusal("clients 72: the most that the limit of open files allows; try again later");
