@@ -57,6 +57,8 @@ def check(where, expression, known):
         if name not in known:
             wrong.append(f"{where}: the daemon has no metric {name}")
             continue
+        if "uid" in known[name]:
+            wrong.append(f"{where}: {name} has rows of users, which neither HTTP nor the file has")
         for label in set(re.findall(r"(\w+)\s*(?:=|!=|=~|!~)\s*\"", selector)) - SCRAPED - known[name]:
             wrong.append(f"{where}: {name} has no label {label}")
 
