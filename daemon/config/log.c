@@ -240,7 +240,7 @@ bool shuf__log_limits_sum_up(struct shuf__log_limits *limits, uint64_t now_ns,
 
 /* ---- The queue ---- */
 
-enum { LINES = 512, END_SECONDS = 10 };
+enum { LINES = 512 };
 
 struct entry {
     uint64_t dropped; /* lines lost directly before this one */
@@ -422,26 +422,18 @@ static struct shuf__log_losses queue_losses(struct shuf__log_queue *queue)
     return losses;
 }
 
-static bool reader_is_ready(void)
-{
-    struct pollfd reader = {.fd = STDERR_FILENO, .events = POLLOUT};
-    return poll(&reader, 1, 0) > 0;
-}
-
-/* Waits up to a second until all lines are written. If the thread still waits for the reader after
- * a second, or for a disk or a processor after END_SECONDS, the queue is not freed, and the thread
- * ends with the process. */
+/* Waits up to a second until all lines are written. If the thread then still waits for the reader,
+ * the journal, a disk or a processor, the queue is not freed, and the thread ends with the
+ * process. */
 static void queue_stop(struct shuf__log_queue *queue)
 {
+    const struct timespec until = seconds_from_now(1);
+    int result = 0;
     pthread_mutex_lock(&queue->mutex);
     queue->stopping = true;
     pthread_cond_signal(&queue->changed);
-    for (int second = 0; second < END_SECONDS && (second == 0 || reader_is_ready()); second++) {
-        const struct timespec until = seconds_from_now(1);
-        int result = 0;
-        while (!queue->has_ended && result == 0)
-            result = pthread_cond_timedwait(&queue->ended, &queue->mutex, &until);
-    }
+    while (!queue->has_ended && result == 0)
+        result = pthread_cond_timedwait(&queue->ended, &queue->mutex, &until);
     const bool has_ended = queue->has_ended;
     pthread_mutex_unlock(&queue->mutex);
     if (!has_ended) {

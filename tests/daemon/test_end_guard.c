@@ -12,11 +12,13 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <sysexits.h>
@@ -165,6 +167,32 @@ static void daemon_reports_and_leaves_a_disk_that_hangs(void **state)
     snprintf(temporary, sizeof temporary, "%s/m.prom.tmp", directory);
     assert_int_equal(unlink(temporary), 0);
     assert_int_equal(rmdir(directory), 0);
+}
+
+/* The first line about a request goes to a journal that has stopped. Standard error can still be
+ * written. The daemon waits a second for it, and not until the guard ends the process. */
+static void journal_that_hangs_is_no_failure(void **state)
+{
+    static const char *const extra[] = {"--slow-request", "1us", NULL};
+    struct harness h;
+    struct stat status;
+    char stream[64];
+    (void)state;
+    let_hang_at("hang_at_journal");
+    assert_true(harness_prepare(&h, "cpu", extra));
+    shufd_write(h.log, "");
+    assert_int_equal(stat(h.log, &status), 0);
+    snprintf(stream, sizeof stream, "%ju:%ju", (uintmax_t)status.st_dev, (uintmax_t)status.st_ino);
+    setenv("JOURNAL_STREAM", stream, 1);
+    const bool started = harness_restart(&h);
+    unsetenv("JOURNAL_STREAM");
+    let_nothing_hang();
+    assert_true(started);
+    struct wire *w = wire_greet(&h);
+    wire_lease(w, 1000, 7, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    wire_close(w);
+    shufd_expect_code(harness_kill(&h, SIGTERM), EX_OK);
+    assert_true(harness_stop(&h));
 }
 
 /* With the exit code of the failure, on which the service manager decides. */
@@ -317,6 +345,7 @@ int main(void)
         cmocka_unit_test(process_that_ends_in_time_does_not_notice),
         cmocka_unit_test(daemon_leaves_a_library_that_hangs),
         cmocka_unit_test(daemon_reports_and_leaves_a_disk_that_hangs),
+        cmocka_unit_test(journal_that_hangs_is_no_failure),
         cmocka_unit_test(daemon_that_cannot_start_leaves_a_library_that_hangs),
         cmocka_unit_test(next_daemon_waits_for_lock),
         cmocka_unit_test(wait_for_lock_times_out),

@@ -8,6 +8,7 @@
  * - no_processes: there is no room for another process.
  * - hang_at_end: shufd hangs when it ends, as a driver may.
  * - hang_at_file: shufd hangs when it has written its file of metrics, as a disk may.
+ * - hang_at_journal: shufd hangs when it sends a line to the journal, which may have stopped.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -102,4 +103,13 @@ EXPORT int rename(const char *old, const char *new)
         (int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename");
     hang_if("hang_at_file");
     return next(old, new);
+}
+
+/* The daemon looks for the journal before each line. */
+EXPORT int access(const char *path, int mode)
+{
+    int (*const next)(const char *, int) = (int (*)(const char *, int))dlsym(RTLD_NEXT, "access");
+    if (strcmp(path, "/run/systemd/journal/socket") == 0)
+        hang_if("hang_at_journal");
+    return next(path, mode);
 }
