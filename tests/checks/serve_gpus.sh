@@ -62,6 +62,9 @@ for gpu in 1 2 3 4 5 6 7 8; do
     pids+=" $(number_of GPU-$gpu pid)"
 done
 [ "$(tr ' ' '\n' <<<"$pids" | grep . | sort -u | wc -l)" = 8 ] || fail "daemons:$pids, expected 8"
+for pid in $pids; do
+    [ "$(cut -d ' ' -f 5 "/proc/$pid/stat")" = "$pid" ] || fail "Ctrl-C would reach daemon $pid twice"
+done
 share=$(number_of GPU-8 host_limit)
 [ "$share" -le $(($(sed -n 's/^MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo) * 1024 / 32)) ] ||
     fail "each daemon has $share bytes, expected an eighth of 25%"
