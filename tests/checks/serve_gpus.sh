@@ -28,6 +28,8 @@ cat "$SHUFD_RUNTIME_DIR/gpus"
 PROGRAM
 cat >"$work/bin/shufd" <<PROGRAM
 #!/bin/bash
+touch "$work/begun"
+while [ -e "$work/hold" ]; do sleep 0.01; done
 exec "$build/daemon/shufd" "\${@/#cuda:*/cpu}"
 PROGRAM
 chmod +x "$work/bin/nvidia-smi" "$work/bin/shufd"
@@ -101,6 +103,19 @@ status=0
 wait "$server" || status=$?
 server=
 [ $status = 73 ] || fail "status $status, expected 73: a daemon could not start"
+
+# SIGHUP while the daemons start
+rm -f "$work"/GPU-* "$work/begun"
+touch "$work/hold"
+start GPU-1 GPU-2
+until [ -e "$work/begun" ]; do sleep 0.01; done
+kill -HUP "$server"
+sleep 0.2 # the signal also reaches the daemons
+rm "$work/hold"
+status_of GPU-1 >/dev/null || fail "SIGHUP has ended the start"
+status_of GPU-2 >/dev/null || fail "SIGHUP has ended the start"
+kill -TERM "$server"
+stop 0
 
 # SIGTERM while the daemons start, that is after the first lock
 gpus=$(seq -f GPU-%g 30)
