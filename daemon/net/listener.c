@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -24,7 +25,6 @@
 
 #ifdef SHUF_HAVE_SYSTEMD
 
-#include <stdlib.h>
 #include <systemd/sd-daemon.h>
 
 /* FileDescriptorName= in the socket's unit. A unit may pass other sockets too. */
@@ -62,6 +62,17 @@ static shuf_status fail_of_variables(int result, struct shuf__error *error)
                       count ? count : "", pid ? pid : "", strerror(-result));
 }
 
+/* As if a script of ExecStart= runs shufd without exec. */
+static void explain_other_process(struct shuf__error *error)
+{
+    const char *count = getenv("LISTEN_FDS"), *pid = getenv("LISTEN_PID");
+    if (count && pid && strtol(pid, NULL, 10) != getpid())
+        shuf__fail(error, SHUF_INVALID,
+                   "LISTEN_PID %.32s: the service manager passes its socket to this process, but "
+                   "shufd is process %ld; start shufd by exec",
+                   pid, (long)getpid());
+}
+
 /* PassCredentials=, PassSecurity= and PassPIDFD= of a socket's unit add control messages to what
  * clients send, as descriptors would be. Accepted sockets inherit the options. */
 static void pass_nothing(int fd)
@@ -74,11 +85,13 @@ static void pass_nothing(int fd)
 shuf_status shuf__activation_take(int *fd, struct shuf__error *error)
 {
     char **names = NULL;
-    const int passed = sd_listen_fds(0),
-              count = passed < 0 ? 0 : sd_listen_fds_with_names(1, &names);
+    const int passed = sd_listen_fds(0);
     *fd = -1;
     if (passed < 0)
         return fail_of_variables(passed, error);
+    if (passed == 0)
+        explain_other_process(error);
+    const int count = sd_listen_fds_with_names(1, &names); /* removes the variables */
     if (count == 0)
         return SHUF_OK;
     int found = -1;
@@ -450,6 +463,8 @@ shuf_status shuf__listener_open(struct shuf__listener *listener, const char *pat
         return error->status;
     if (listener->fd >= 0)
         return SHUF_OK;
+    if (error->text[0] && !*path && !getenv("SHUFD_SOCKET"))
+        return error->status;
     if (find_group(group, &gid, error) || check_group(group, gid, error))
         return error->status;
     if (shuf__socket_address(path, SHUF__SOCKET_SERVE, &listener->address, error) ||

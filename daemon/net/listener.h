@@ -31,7 +31,8 @@ struct shuf__listener {
 /* Takes the socket that the service manager has passed, else opens a socket at `path`. Sets `mode`
  * and `group` ("": no change) before clients can connect. Makes the directory only for the default
  * path. On success error->text is a warning, or "". Fails with SHUF_BUSY if a daemon uses the path;
- * the message names this daemon. Fails with SHUF_INVALID for an invalid path or group, with
+ * the message names this daemon. Fails with SHUF_INVALID for an invalid path or group, or if the
+ * service manager has passed a socket to another process and no path is given. Fails with
  * SHUF_DENIED, or with SHUF_IO. */
 shuf_status shuf__listener_open(struct shuf__listener *listener, const char *path, mode_t mode,
                                 const char *group, struct shuf__error *error);
@@ -57,7 +58,8 @@ void shuf__listener_unlock(struct shuf__listener *listener);
 
 /* The socket that a service manager passes (sd_listen_fds(3)). The service manager keeps the
  * socket, so connections wait in its backlog while the daemon restarts. Sets *fd to the socket, or
- * to -1 if the process was passed no descriptors. Fails with SHUF_INVALID if none of the
+ * to -1 if the process was passed no descriptors; if another process was, error->text and
+ * error->status say so. Fails with SHUF_INVALID if none of the
  * descriptors is a listening Unix socket of that name. A process may call it once. */
 shuf_status shuf__activation_take(int *fd, struct shuf__error *error);
 

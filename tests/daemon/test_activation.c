@@ -391,6 +391,32 @@ static void test_wrong_number_is_named(void **state)
     command_free(&c);
 }
 
+/* A script without exec gets the socket in the place of shufd. With a path, shufd serves there. */
+static void test_other_process_is_named(void **state)
+{
+    static const char script[] = "unset SHUFD_SOCKET; export LISTEN_PID=$$ LISTEN_FDS=1 "
+                                 "SHUFD_RUNTIME_DIR=/none XDG_RUNTIME_DIR=/none\n"
+                                 "\"$@\"; exit $?";
+    const char *const argv[] = {"sh",          "-c",        script, "sh", SHUFD_PATH,
+                                "--no-config", "--backend", "cpu",  NULL};
+    struct command c;
+    struct harness h;
+    (void)state;
+    assert_int_equal(command_run(&c, 0, argv), EX_CONFIG);
+    assert_non_null(strstr(c.err.bytes, "error: LISTEN_PID "));
+    assert_non_null(strstr(c.err.bytes, "; start shufd by exec"));
+    command_free(&c);
+    assert_true(harness_prepare(&h, "cpu", NULL));
+    setenv("LISTEN_PID", "1", 1);
+    setenv("LISTEN_FDS", "1", 1);
+    const bool started = harness_restart(&h);
+    unsetenv("LISTEN_PID");
+    unsetenv("LISTEN_FDS");
+    assert_true(started);
+    expect_log(&h, "warning: LISTEN_PID 1: ");
+    stop(&h);
+}
+
 /* The waiting clients get the reason, and none is left, for which systemd would start the daemon
  * again. */
 static void expect_told(const char *option, const char *value, int code, const char *logged,
@@ -507,6 +533,7 @@ int main(void)
         cmocka_unit_test(test_backlog_survives_restart),
         cmocka_unit_test(test_wrong_descriptors_are_refused),
         cmocka_unit_test(test_wrong_number_is_named),
+        cmocka_unit_test(test_other_process_is_named),
         cmocka_unit_test(test_second_daemon_is_refused),
         cmocka_unit_test(test_unused_keys_are_named),
         cmocka_unit_test(test_reload_names_unused_keys),
