@@ -523,8 +523,12 @@ static shuf_status connect_failed(struct shuf__connection *connection, struct sh
         return shuf__fail(error, SHUF_NO_DAEMON, "socket %s: no daemon answers (%s)", path,
                           strerror(cause));
     case EACCES:
-    case EPERM:
         return shuf__fail_denied(path, error);
+    case EPERM: /* not by the mode of the socket */
+        return shuf__fail(error, SHUF_DENIED,
+                          "socket %s: %s: a seccomp filter or security module of this process "
+                          "refused the call",
+                          path, strerror(cause));
     case EAGAIN:
         return shuf__fail(error, SHUF_BUSY,
                           "socket %s: too many connections wait for the daemon; try again", path);

@@ -2,7 +2,7 @@
  *
  * A daemon in a sandbox that refuses a system call of shared memory, or that hides /proc/meminfo or
  * the control groups. It says so, also with --check, and serves copies within the configured
- * memory. A filter of system calls imitates the sandbox.
+ * memory. A filter of system calls imitates the sandbox. A client in a sandbox names it too.
  */
 #include "shuf.h"
 #include "support/child.h"
@@ -177,6 +177,32 @@ static void serve_without_control_groups(int channel, void *context)
     assert_true(harness_stop(&h));
 }
 
+/* The socket's mode has no part in it. */
+static void connect_without_calls(int channel, void *context)
+{
+    static const int calls[] = {SYS_connect, SYS_setsockopt, SYS_socket};
+    struct harness h;
+    shuf *handle;
+    (void)channel;
+    (void)context;
+    wire_start(&h, "cpu", "");
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        forbid(calls[i]);
+        assert_int_equal(shuf_connect(&handle, h.socket), SHUF_DENIED);
+        assert_non_null(
+            strstr(shuf_message(handle), ": Operation not permitted: a seccomp filter"));
+        shuf_close(handle);
+    }
+    assert_true(harness_stop(&h));
+}
+
+static void refused_calls_of_a_client(void **state)
+{
+    (void)state;
+    const struct child child = child_start(connect_without_calls, NULL);
+    child_join(&child);
+}
+
 /* Calls that follow a link at the path of the socket, which another user may have put there. */
 static void make_socket_without_paths(int channel, void *context)
 {
@@ -334,9 +360,8 @@ static void nothing_stays_charged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refused_calls),
-        cmocka_unit_test(hidden_meminfo),
-        cmocka_unit_test(hidden_control_groups),
+        cmocka_unit_test(refused_calls),    cmocka_unit_test(refused_calls_of_a_client),
+        cmocka_unit_test(hidden_meminfo),   cmocka_unit_test(hidden_control_groups),
         cmocka_unit_test(no_calls_by_path),
     };
     const struct CMUnitTest lease_tests[] = {
