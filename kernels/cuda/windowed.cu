@@ -222,10 +222,12 @@ __global__ void __launch_bounds__(32)
     for (uint32_t block = threadIdx.x; 8 * block < n; block += 32) {
         uint32_t word[8];
         shuf_key_words_for(n, of.key, of.epoch + window, SHUF_PURPOSE_PRIMEFOLD, block, word);
-        for (uint32_t k = 8 * block; k < 8 * block + 8 && k < n; k++) {
-            with[k] = shuf_primefold_exchange(word[k % 8], k);
-            value[k] = static_cast<uint8_t>(k);
-        }
+#pragma unroll
+        for (uint32_t i = 0; i < 8; i++)
+            if (const uint32_t k = 8 * block + i; k < n) {
+                with[k] = shuf_primefold_exchange(word[i], k);
+                value[k] = static_cast<uint8_t>(k);
+            }
     }
     __syncwarp();
     if (threadIdx.x == 0)
