@@ -151,13 +151,16 @@ def test_private_daemon_lives_as_long_as_a_child(tmp_path, method):
 
 
 def test_private_daemon_starts_again_after_a_crash():
+    """A program that cleans temporary folders may have removed its options."""
     skip_with_default_daemon()
     run_python(
         "import os, signal, shufd\n"
-        "client = shufd.serve()\n"
+        "client = shufd.serve(host_memory='64Mi')\n"
         "array = client.permute(1000, 7)\n"
+        "os.remove(os.path.join(os.path.dirname(client.socket), 'options'))\n"
         "os.kill(client.status()['pid'], signal.SIGKILL)\n"
         "assert (client.permute(1000, 7) == array).all()\n"
+        "assert client.status()['host_limit'] == 64 << 20\n"
     )
 
 

@@ -182,8 +182,9 @@ _KILLED = 128  # a shell's status of a process that a signal ended begins here
 
 # $1: the directory; $2: shufd. The file `options` has its options, one a line. serve() replaces this
 # file and makes the file `again` before it ends a daemon that is to start with other options. The last
-# line of the file `pid` has the daemon's PID, and is empty after its end. The shell keeps this file open,
-# because a program that cleans temporary folders may remove it.
+# line of the file `pid` has the daemon's PID, and is empty after its end. A program that cleans temporary
+# folders may remove both files. So the shell keeps `pid` open, and without `options` it uses those of the last
+# start.
 _GUARDIAN = f"""
 directory=$1 shufd=$2
 cd "$directory" || exit 1
@@ -193,8 +194,10 @@ exec 3<lifeline 4>pid 5<pid
     crashes=0
     while :; do
         begin=$(date +%s)
-        set --
-        while IFS= read -r option; do set -- "$@" "$option"; done <options
+        if [ -e options ]; then
+            set --
+            while IFS= read -r option; do set -- "$@" "$option"; done <options
+        fi
         "$shufd" --socket "$directory/shufd.sock" {" ".join(_PRIVATE)} "$@" 2>>log 3<&- 4>&- 5<&- &
         echo $! >&4
         wait $!
