@@ -177,6 +177,9 @@ def test_special_tensors_are_refused():
     quantized = torch.quantize_per_channel(torch.ones(2, 3), torch.tensor([0.1, 0.2]), torch.tensor([0, 0]), 0, torch.qint8)
     with pytest.raises(shufd.Invalid, match="^tensor: quantized, device cpu: expected a dense tensor"):
         shuftorch.shuffle(quantized, seed=7)
+    for dtype in (torch.quint8, torch.quint4x2, torch.quint2x4):  # of a view, which is_quantized does not show
+        with pytest.raises(shufd.Invalid, match="^tensor: quantized, device cpu: expected a dense tensor"):
+            shuftorch.shuffle(torch.ones(64, dtype=torch.uint8).view(dtype), seed=7)
     if hasattr(torch, "nested"):
         nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
         with pytest.raises(shufd.Invalid, match="^tensor: nested, device cpu: expected a dense tensor"):
@@ -269,7 +272,8 @@ def test_inference_mode():
         (lambda: shuftorch.randperm(5, seed=7, epoch=-1), "epoch: -1: expected 0 to"),
         (lambda: shuftorch.randperm(5, seed=7, offset=6), "offset: 6: expected 0 to n, which is 5"),
         (lambda: shuftorch.randperm(5, seed=7, offset=2, stride=2, count=3), "count: 3: expected 0 to 2"),
-        (lambda: shuftorch.randperm(5, seed=7, stride=0), "stride: 0: expected at least 1"),
+        (lambda: shuftorch.randperm(5, seed=7, stride=0), "stride: 0: expected 1 to 2.62"),
+        (lambda: shuftorch.randperm(5, seed=7, stride=2**64), "stride: 18446744073709551616: expected 1 to 2.62"),
         (lambda: shuftorch.randperm(5, seed=7, dtype=torch.float32), "dtype: torch.float32: expected one of "),
         (lambda: shuftorch.randperm(5, seed=7, out=torch.empty(4, dtype=torch.int64)), r"out: torch.int64, shape \(4,\)"),
         (lambda: shuftorch.randperm(5, seed=7, out=torch.empty(5)), "dtype: torch.float32: expected one of"),

@@ -44,7 +44,7 @@ class Draws(Calls):
         loc       a single number, -2^100 to 2^100
         scale     a single number, 2^-100 to 2^100; with dtype f16, |loc| + 16 scale is at most 65504. For
                   arrays write loc + scale * normal(size=...), for a constant numpy.full()
-        size      an int or a shape; None: one float; 0 only without a device
+        size      an int or a shape; None: one float, or the bits of a bf16 without ml_dtypes; 0 only without a device
         seed, stream, offset
                   select the values: number offset, offset + 1, ... of a stream, which are the same
                   on every machine. Types and offsets share random bits: box-muller f64 values 2 m and 2 m + 1

@@ -105,8 +105,8 @@ def check_part(n: int, offset: int, count: int | None, stride: int) -> int:
         raise Invalid(f"n: {n}: expected 0 to 2^62")
     if not 0 <= offset <= n:
         raise Invalid(f"offset: {offset}: expected 0 to n, which is {n}")
-    if stride < 1:
-        raise Invalid(f"stride: {stride}: expected at least 1")
+    if not 1 <= stride <= MOST:
+        raise Invalid(f"stride: {stride}: expected 1 to 2^62")
     most = -((offset - n) // stride)
     count = most if count is None else count
     if not 0 <= count <= most:

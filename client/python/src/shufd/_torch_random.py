@@ -21,6 +21,7 @@ from ._torch_fill import (
 _MOST = fill.MOST
 _empty = torch.empty
 _grad_enabled, _STRIDED = torch.is_grad_enabled, torch.strided
+_QUANTIZED = frozenset({torch.quint8, torch.qint8, torch.qint32, torch.quint4x2, torch.quint2x4})
 
 
 # ---- The tensors of a call -----------------------------------------------------------------------
@@ -58,13 +59,14 @@ def check_tensor(name: str, tensor: Any) -> None:
     if type(tensor).__module__.startswith("torch.distributed"):
         raise Invalid(f"{name}: {type(tensor).__name__}: expected a tensor of this process; use its to_local()")
     if _is_special(tensor) or tensor.device.type not in ("cpu", "cuda"):
-        kind = "nested" if tensor.is_nested else "quantized" if tensor.is_quantized else tensor.layout
+        is_quantized = tensor.is_quantized or tensor.dtype in _QUANTIZED
+        kind = "nested" if tensor.is_nested else "quantized" if is_quantized else tensor.layout
         raise Invalid(f"{name}: {kind}, device {tensor.device}: expected a dense tensor on cpu or cuda")
 
 
 def _is_special(tensor: Any) -> bool:
     """Whether the values of a tensor are more than an array of its shape."""
-    return tensor.layout is not _STRIDED or tensor.is_nested or tensor.is_quantized
+    return tensor.layout is not _STRIDED or tensor.is_nested or tensor.is_quantized or tensor.dtype in _QUANTIZED
 
 
 def _check_out(out: Any, shape: tuple[int, ...], dtype: Any, device: Any) -> None:

@@ -169,7 +169,8 @@ def weighted_sample(weights: Any, count: int, seed: int, epoch: int = 0) -> Inte
 
     weights      as in Weighted; those below 2^-1000 of the largest count as equal, and some below 2^-999 too
     count        at most the number of weights above 0; all of them is a weighted permutation
-    seed, epoch  each epoch has another sample
+    seed, epoch  each epoch has another sample. Samples of two sets of weights with one seed and epoch come from the same
+                 random words, so they have many indices in common: take another seed for each
 
     Returns an int64 array. Takes some tens of nanoseconds for each weight, and memory of 32 bytes for each index of the
     sample, beside a copy of the weights. docs/spec.md, "Weighted samples", defines it. Errors: Invalid; OutOfMemory.
