@@ -27,6 +27,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,6 +96,7 @@ struct shuf__server {
     uv_prepare_t serve;  /* serves the sessions before the loop sleeps */
     uv_signal_t signals[SIGNALS];
     bool draining, forced, ended;
+    _Atomic(const char *) held_by; /* what the end waits for; leave() runs on another thread */
     int exit_code;
     char cause[SHUF__ERROR_TEXT]; /* the reason of an exit code that is not EX_OK */
 };
@@ -131,7 +133,8 @@ static void leave(void *context)
         shuf__log(server->log, SHUF__LOG_ERROR,
                   "metrics_file %s: the last write has not ended; leaving without it", file->path);
     else
-        shuf__log(server->log, SHUF__LOG_ERROR, "the device does not stop; leaving without it");
+        shuf__log(server->log, SHUF__LOG_ERROR, "%s; leaving without it",
+                  atomic_load(&server->held_by));
     shuf__listener_unlock(&server->listener); /* else the file of the lock would stay */
     shuf__keyring_close(&server->service.keyring);
     shuf__log_stop(server->log);
@@ -152,8 +155,11 @@ static void settle(struct shuf__server *server)
         return;
     server->ended = true;
     shuf__end_guard_start(FORCED_END_MS, EX_SOFTWARE, leave, server);
-    close_handles(server); /* waits for the thread that refuses connections */
+    atomic_store(&server->held_by, "the thread that refuses connections does not end");
+    close_handles(server);
+    atomic_store(&server->held_by, "the device does not stop");
     shuf__engines_stop(server->engine);
+    atomic_store(&server->held_by, "a closed handle or file does not end");
 }
 
 static void on_engine_idle(void *context)
@@ -227,6 +233,7 @@ static void report_stopping(const struct shuf__server *server, uint64_t timeout_
 static void drain(struct shuf__server *server, uint64_t timeout_ms)
 {
     server->draining = true;
+    atomic_store(&server->held_by, "the device does not stop");
     report_stopping(server, timeout_ms);
     shuf__warm_stop(&server->service.warm);
     shuf__acceptor_stop(&server->acceptor);
