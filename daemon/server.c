@@ -159,7 +159,7 @@ static void settle(struct shuf__server *server)
     close_handles(server);
     atomic_store(&server->held_by, "the device does not stop");
     shuf__engines_stop(server->engine);
-    atomic_store(&server->held_by, "a closed handle or file does not end");
+    atomic_store(&server->held_by, "the event loop does not end");
 }
 
 static void on_engine_idle(void *context)

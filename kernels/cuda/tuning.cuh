@@ -21,7 +21,7 @@ constexpr int sm_threads = 2048;
 #endif
 
 /* The blocks per multiprocessor that a kernel asks for, which limit the registers of a thread.
- * After the H200 the compiler needs more registers, and would spill. */
+ * For compute capabilities above 9.0 the compiler needs more registers, and would spill. */
 constexpr int asked(int blocks)
 {
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 1000

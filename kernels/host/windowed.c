@@ -18,7 +18,7 @@
 #include <string.h>
 
 /* With more chunks in a window, or with few values in each window, each chunk is evaluated alone.
- * The limit keeps the list of a thread, which no account has, smaller than its stack. */
+ * No user is charged for the list of a thread, so it is smaller than the stack of the thread. */
 enum { LIST_MOST = 1 << 13, LIST_FROM = 8 };
 #define NARROW_MOST (UINT64_C(1) << 31) /* the numbers of records_narrow() are below it */
 

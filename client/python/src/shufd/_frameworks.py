@@ -24,7 +24,7 @@ OF_ACCELERATE = _DIVIDERS["accelerate.data_loader"]
 _FABRIC = tuple(f"{name}.{module}" for name in ("lightning.fabric", "lightning_fabric") for module in ("utilities.data", "wrappers"))
 _LOADER = "torch.utils.data.dataloader"
 _STATEFUL = "torchdata.stateful_dataloader.stateful_dataloader"
-_WORKER = ("torchdata.stateful_dataloader.worker", "_worker_loop")  # its `worker_state` is deleted after the first iteration begins
+_WORKER = ("torchdata.stateful_dataloader.worker", "_worker_loop")  # deletes `worker_state` once the first iteration has begun
 _BATCHES = "torchdata.stateful_dataloader.sampler"
 _NODES = "torchdata.nodes.adapters"
 # The functions that count the iterations of a job: accelerate and nodes not those that were left early or not used.
