@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -775,41 +774,6 @@ static void test_stacks_of_the_environment_are_ignored(void **state)
     wire_close(w);
 }
 
-/* The least limit with metrics suffices for a lease and a reader of the metrics at a time. */
-static void serve_with_few_files(int channel, void *context)
-{
-    enum { LEAST = 54 };
-    const uint16_t port = (uint16_t)(20000 + getpid() % 10000); /* tests run at the same time */
-    const struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    char place[32];
-    const char *extra[] = {"--metrics", place, NULL};
-    const char *check[] = {"--socket", "/tmp/none", "--metrics", place, "--check", NULL};
-    (void)channel;
-    (void)context;
-    closefrom(STDERR_FILENO + 1);
-    snprintf(place, sizeof place, "127.0.0.1:%u", port);
-    assert_true(harness_prepare(&h, "cpu", extra));
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){LEAST, LEAST}), 0);
-    assert_true(harness_restart(&h));
-    struct wire *w = wire_greet(&h); /* the HTTP server has started too */
-    const int reader = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(connect(reader, (const struct sockaddr *)&address, sizeof address), 0);
-    wire_lease(w, 1000, 7, SHUF__TRANSPORT__TRANSPORT_MEMFD);
-    wire_close(w);
-    close(reader);
-    assert_true(harness_stop(&h));
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){LEAST - 1, LEAST - 1}), 0);
-    shufd_expect_exit(check, EX_OSERR, "the limit is 53, but shufd needs at least 54; raise it");
-}
-
-static void test_least_files_include_those_of_metrics(void **state)
-{
-    (void)state;
-    const struct child child = child_start(serve_with_few_files, NULL);
-    child_join(&child);
-}
-
 /* Starts a daemon with the limit of the size of files, and reads its warning. The second limit is
  * only a soft one, which the daemon raises. */
 static void serve_with_file_size(int channel, void *context)
@@ -958,7 +922,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_lock_held_by_other_user),
         cmocka_unit_test(test_low_limits_are_explained),
         cmocka_unit_test_teardown(test_stacks_of_the_environment_are_ignored, stop),
-        cmocka_unit_test(test_least_files_include_those_of_metrics),
         cmocka_unit_test(test_file_size_is_raised_or_named),
         cmocka_unit_test_teardown(test_few_processes_are_explained, stop),
         cmocka_unit_test(test_signals_end_the_start_of_the_first_process),

@@ -21,8 +21,10 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -658,6 +660,40 @@ static void forbidden_directory_of_file_is_explained(void **state)
     rmdir(directory);
 }
 
+/* The least limit of files with metrics suffices for a lease and a reader of the metrics at a time.
+ */
+static void serve_with_few_files(int channel, void *context)
+{
+    enum { LEAST = 54 };
+    char place[32];
+    const char *extra[] = {"--metrics", place, NULL};
+    const char *check[] = {"--socket", "/tmp/none", "--metrics", place, "--check", NULL};
+    (void)channel;
+    (void)context;
+    closefrom(STDERR_FILENO + 1); /* a daemon counts its inherited descriptors */
+    close(bind_port());
+    snprintf(place, sizeof place, "127.0.0.1:%u", port);
+    assert_true(harness_prepare(&h, "cpu", extra));
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){LEAST, LEAST}), 0);
+    assert_true(harness_restart(&h));
+    struct wire *w = wire_greet(&h); /* the HTTP server has started too */
+    const int reader = connect_http(1000);
+    assert_true(reader >= 0);
+    wire_lease(w, 1000, 7, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    wire_close(w);
+    close(reader);
+    assert_true(harness_stop(&h));
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){LEAST - 1, LEAST - 1}), 0);
+    shufd_expect_exit(check, EX_OSERR, "the limit is 53, but shufd needs at least 54; raise it");
+}
+
+static void least_files_include_those_of_metrics(void **state)
+{
+    (void)state;
+    const struct child child = child_start(serve_with_few_files, NULL);
+    child_join(&child);
+}
+
 #ifdef SHUF_HAVE_MICROHTTPD
 static const bool has_http = true;
 #else
@@ -689,6 +725,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(greedy_clients_are_survived),
         cmocka_unit_test(late_bytes_lose_no_reply),
         cmocka_unit_test(scrapes_beside_a_flood_are_answered),
+        cmocka_unit_test(least_files_include_those_of_metrics),
     };
     const int failed = cmocka_run_group_tests(file_tests, NULL, NULL);
     return has_http ? failed + cmocka_run_group_tests(http_tests, NULL, NULL) : failed;
