@@ -278,6 +278,15 @@ def windowed(sizes, window, seed, epoch):
     return values
 
 
+def subset(kept, sizes, window, seed, epoch):
+    """All values of the subset of ascending records of a windowed order."""
+    counts, begin = [], 0
+    for size in sizes:
+        counts.append(sum(begin <= record < begin + size for record in kept))
+        begin += size
+    return [kept[i] for i in windowed([count for count in counts if count], window, seed, epoch)]
+
+
 def windowed_at(sizes, window, seed, epoch, position):
     """One value of an order with fewer than 2^16 chunks, each of which may be large."""
     if window >= len(sizes):

@@ -146,11 +146,15 @@ def test_indices_of_a_weighted_order():
 # ---- Subsets -------------------------------------------------------------------------------------
 
 
+def sizes_of(order):
+    """The sizes of the chunks: of an order without chunks, that of one chunk."""
+    chunk = order.chunk or order.n
+    return reference.chunk_sizes(order.n, chunk) if isinstance(chunk, int) else [*map(int, chunk)]
+
+
 def chunks_of(order):
     """The records of each chunk."""
-    chunk = order.chunk
-    ends = np.arange(chunk, order.n, chunk) if isinstance(chunk, int) else np.cumsum(chunk)[:-1]
-    return np.split(np.arange(order.n), ends)
+    return np.split(np.arange(order.n), np.cumsum(sizes_of(order))[:-1])
 
 
 def test_the_subset_of_all_records_is_the_order():
@@ -162,11 +166,9 @@ def test_the_subset_of_all_records_is_the_order():
 @settings(deadline=None, max_examples=150)
 @given(subsets(), st.data())
 def test_a_subset_is_a_permutation_of_its_records(order, data):
-    kept, windows = order.kept, {}
-    if order.chunk is not None:
-        sizes = [len(np.intersect1d(kept, records)) for records in chunks_of(order)]
-        windows = {"chunk": [size for size in sizes if size], "window": order.window}
-    assert np.array_equal(order[:], kept[Permutation(len(kept), order.seed, order.epoch, **windows)[:]])
+    kept = order.kept
+    values = reference.subset(kept.tolist(), sizes_of(order), order.window or 1, order.seed, order.epoch)
+    assert order[:].tolist() == values
     assert sorted(order) == kept.tolist()
     assert order.inverse_index(order[:]).tolist() == list(range(len(order)))
     place = data.draw(st.integers(0, len(order) - 1))
