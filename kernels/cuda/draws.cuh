@@ -94,14 +94,16 @@ void launch(const Part<typename Number::Source> &part, uint64_t first, uint64_t 
         <<<static_cast<unsigned>(blocks), tuning::draw_threads, 0, stream>>>(part, first, out);
 }
 
-/* Blocks whose draws are all whole take a path without conditions, because conditions would cost a
- * uniform stream a quarter of the rate. If draws do not begin at multiples of their size, all
- * blocks take the slower path. */
+/* Of many draws, the blocks whose draws are all whole take a path without conditions, because
+ * conditions would cost a uniform stream a quarter of the rate. If draws do not begin at multiples
+ * of their size, all blocks take the slower path. So do few blocks, for which a second launch would
+ * take longer. */
 template <typename Number>
 cudaError_t start_all(const Part<typename Number::Source> &part, uint64_t draws,
                       typename Number::Out *out, cudaStream_t stream)
 {
-    const uint64_t whole = part.offset % Number::each == 0 ? part.count / Number::each / block : 0;
+    const bool is_fast = part.offset % Number::each == 0 && draws > tuning::draw_blocks * block;
+    const uint64_t whole = is_fast ? part.count / Number::each / block : 0;
     const uint64_t others = (draws - whole * block + block - 1) / block;
     if (whole)
         launch<Number, true>(part, part.first, whole, out, stream);

@@ -9,6 +9,8 @@
 #include "stream.cuh"
 #include "tuning.cuh"
 
+#include <algorithm>
+
 namespace shuf
 {
 
@@ -73,11 +75,12 @@ __global__ void __launch_bounds__(Number::threads, Number::blocks_per_sm)
 }
 
 /* Computes any superblock by one warp. Some of its values may not be requested. */
-template <typename Number>
-__device__ __forceinline__ void draw_some(const Gauss &g, uint64_t super, uint32_t lane,
+template <typename Number, typename Table>
+__device__ __forceinline__ void draw_some(const Gauss &g, uint64_t super, const Table &table,
                                           uint64_t *list, typename Number::Out *out)
 {
-    const Block b(g, super, lane, InGlobal{lane});
+    const uint32_t lane = threadIdx.x % 32;
+    const Block b(g, super, lane, table);
     const uint64_t at = super * SHUF_GAUSS_SUPER - g.offset; /* may wrap around */
     float least = 1;
 #pragma unroll
@@ -104,12 +107,28 @@ __device__ __forceinline__ void draw_some(const Gauss &g, uint64_t super, uint32
     }
 }
 
+/* Computes the superblocks `first`, first + step, ... */
 template <typename Number>
-__global__ void __launch_bounds__(32) gauss_edge(__grid_constant__ const Gauss g, uint64_t first,
+__global__ void __launch_bounds__(32) gauss_some(__grid_constant__ const Gauss g, uint64_t first,
                                                  uint64_t step, typename Number::Out *out)
 {
     __shared__ uint64_t list[again_most];
-    draw_some<Number>(g, first + blockIdx.x * step, threadIdx.x, list, out);
+    draw_some<Number>(g, first + blockIdx.x * step, InGlobal{threadIdx.x}, list, out);
+}
+
+/* Computes `supers` superblocks, one in each warp. */
+template <typename Number>
+__global__ void __launch_bounds__(Number::threads, Number::blocks_per_sm)
+    gauss_more(__grid_constant__ const Gauss g, uint64_t first, uint64_t supers,
+               typename Number::Out *out)
+{
+    __shared__ uint64_t list[Number::threads / lanes][again_most];
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const uint64_t i = uint64_t{blockIdx.x} * (blockDim.x / 32) + warp;
+    fill_rows();
+    if (i < supers)
+        draw_some<Number>(g, first + i, InShared{lane * static_cast<uint32_t>(sizeof(float))},
+                          list[warp], out);
 }
 
 template <typename Number>
@@ -119,27 +138,40 @@ __global__ void __launch_bounds__(tuning::gauss_quick_threads, 1)
 {
     constexpr int threads = tuning::gauss_quick_threads;
     __shared__ uint64_t list[threads / lanes][again_most];
-    draw_some<Number>(g, first + threadIdx.x / 32, threadIdx.x % 32, list[threadIdx.x / 32], out);
+    const uint32_t warp = threadIdx.x / 32;
+    draw_some<Number>(g, first + warp, InGlobal{threadIdx.x % 32}, list[warp], out);
     signal_done(signal);
 }
 
 /* ---- Launching ---- */
 
+/* Blocks of a kernel with tables in shared memory. */
+template <typename Number, typename Kernel>
+cudaError_t launch(Kernel kernel, uint64_t blocks, const Gauss &g, uint64_t first, uint64_t supers,
+                   typename Number::Out *out, cudaStream_t stream)
+{
+    const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                               static_cast<int>(shared_bytes));
+    if (e != cudaSuccess)
+        return e;
+    kernel<<<static_cast<unsigned>(blocks), Number::threads, shared_bytes, stream>>>(g, first,
+                                                                                     supers, out);
+    return cudaGetLastError();
+}
+
+template <typename Number> uint64_t blocks_of(uint64_t supers)
+{
+    constexpr uint64_t warps = Number::threads / 32;
+    return (supers + warps - 1) / warps;
+}
+
 template <typename Number, bool Paired, bool Standard>
 cudaError_t draw_whole(const Gauss &g, uint64_t first, uint64_t supers, int sm_count,
                        typename Number::Out *out, cudaStream_t stream)
 {
-    constexpr uint64_t warps = Number::threads / 32;
-    const auto kernel = gauss_whole<Number, Paired, Standard>;
     const uint64_t most = uint64_t{tuning::gauss_blocks_per_sm} * static_cast<unsigned>(sm_count);
-    const uint64_t needed = (supers + warps - 1) / warps;
-    cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                         static_cast<int>(shared_bytes));
-    if (e != cudaSuccess)
-        return e;
-    kernel<<<static_cast<unsigned>(needed < most ? needed : most), Number::threads, shared_bytes,
-             stream>>>(g, first, supers, out);
-    return cudaGetLastError();
+    return launch<Number>(gauss_whole<Number, Paired, Standard>,
+                          std::min(blocks_of<Number>(supers), most), g, first, supers, out, stream);
 }
 
 /* Computes the superblocks whose values are all requested, and then the first and the last one.
@@ -159,7 +191,7 @@ cudaError_t draw(const Gauss &g, const Supers &of, int sm_count, typename Number
         e = whole(g, at, of.to - at < most ? of.to - at : most, sm_count, out, stream);
     if (e != cudaSuccess || !of.edges)
         return e;
-    gauss_edge<Number><<<of.edges, 32, 0, stream>>>(g, of.edge, of.edge_step, out);
+    gauss_some<Number><<<of.edges, 32, 0, stream>>>(g, of.edge, of.edge_step, out);
     return cudaGetLastError();
 }
 
@@ -168,12 +200,18 @@ cudaError_t start(const shuf__stream &s, int sm_count, const Target &target, cud
 {
     const Gauss g(shuf_gauss_make_keyed(shuf__stream_key(&s), s.stream, s.mean, s.std), s);
     auto *const to = static_cast<typename Number::Out *>(target.out);
-    if (!target.signal)
-        return draw<Number>(g, Supers(s), sm_count, to, stream);
     const uint64_t first = s.offset / SHUF_GAUSS_SUPER;
     const uint64_t supers = (s.offset + s.count - 1) / SHUF_GAUSS_SUPER - first + 1;
-    gauss_quick<Number>
-        <<<1, 32 * static_cast<unsigned>(supers), 0, stream>>>(g, first, *target.signal, to);
+    if (supers > tuning::gauss_more && !target.signal)
+        return draw<Number>(g, Supers(s), sm_count, to, stream);
+    if (supers > tuning::gauss_some && !target.signal)
+        return launch<Number>(gauss_more<Number>, blocks_of<Number>(supers), g, first, supers, to,
+                              stream);
+    if (target.signal)
+        gauss_quick<Number>
+            <<<1, 32 * static_cast<unsigned>(supers), 0, stream>>>(g, first, *target.signal, to);
+    else
+        gauss_some<Number><<<static_cast<unsigned>(supers), 32, 0, stream>>>(g, first, 1, to);
     return cudaGetLastError();
 }
 

@@ -352,53 +352,55 @@ __device__ __forceinline__ uint32_t one_of(const uint32_t (&four)[4], uint32_t k
     return k & 2 ? upper : low;
 }
 
-/* Computes value number `index` of the stream in double precision, by a single thread. */
-static __device__ __forceinline__ double exact(const Gauss &g, uint64_t index)
+/* Computes value number `index` of the stream in double precision, by eight neighbouring lanes,
+ * which give the same index. Lane `q` of them makes draw q of the value's block. Sums of floats are
+ * exact. */
+static __device__ __forceinline__ double exact(const Gauss &g, uint64_t index, uint32_t q)
 {
+    static_assert(block == 4 * 8, "a draw has four words");
     const auto lane = static_cast<uint32_t>(index % 64 / 2);
     const auto p = static_cast<uint32_t>(index % SHUF_GAUSS_SUPER / 64 * 2 + index % 2);
     const uint64_t first = (index / SHUF_GAUSS_SUPER * SHUF_GAUSS_LANES + lane) * SHUF_GAUSS_DRAWS;
     const auto low = static_cast<uint32_t>(first), high = static_cast<uint32_t>(first >> 32);
     const InGlobal table{lane};
-    uint32_t word[4], rest[4], chosen = 0;
-    float sum = -48 * unit;
-#pragma unroll 1
-    for (uint32_t q = 0; q < block; q += 4) {
-        draw(g, low + q / 4, high, rest, word);
+    uint32_t word[4], rest[4];
+    float sum = q == 0 ? -48 * unit : 0;
+    draw(g, low + q, high, rest, word);
 #pragma unroll
-        for (uint32_t k = 0; k < 4; k++) {
-            const float x =
-                spread(rest[k]) + table.at<3, 0>(rest[k], q + k) + table.at<0, 8>(rest[k], q + k);
-            sum += __popc(p & (q + k)) % 2 ? -x : x;
-        }
-        chosen = p / 4 == q / 4 ? one_of(word, p % 4) : chosen;
+    for (uint32_t k = 0; k < 4; k++) {
+        const float x = spread(rest[k]) + table.at<3, 0>(rest[k], 4 * q + k) +
+                        table.at<0, 8>(rest[k], 4 * q + k);
+        sum += __popc(p & (4 * q + k)) % 2 ? -x : x;
     }
+#pragma unroll
+    for (int other = 1; other < 8; other *= 2)
+        sum += __shfl_xor_sync(~0u, sum, other);
+    const uint32_t chosen = __shfl_sync(~0u, one_of(word, p % 4), static_cast<int>(p / 4), 8);
     draw(g, low + (block + p) / 4, high, rest, word);
     return exact_of(sum, chosen, one_of(word, p % 4), one_of(rest, p % 4));
 }
 
-/* The numbers that a warp must compute again in double precision. It computes 32 at a time, one in
- * each lane. */
+/* The numbers that a warp must compute again in double precision. */
 constexpr uint32_t lanes = 32, again_most = 2 * lanes;
 
 struct Again {
     uint64_t *list; /* the warp's list, with room for again_most indices */
     uint32_t count;
 
-    /* Computes the last values of the list, at most one for each lane. put(i, y) takes value y,
-     * which is number i of the request. */
+    /* Computes the values of the list, four at a time. put(i, y) takes value y, which is number i
+     * of the request. */
     template <typename Number, typename Put>
     __device__ __forceinline__ void make(const Gauss &g, uint32_t lane, const Put &put)
     {
         __syncwarp();
-        const uint32_t from = count > lanes ? count - lanes : 0;
-        if (from + lane < count) {
-            const uint64_t index = list[from + lane];
-            const float z = Number::narrowed(exact(g, index));
-            if (index - g.offset < g.count)
+#pragma unroll 1
+        for (uint32_t i = lane / 8; i - lane / 8 < count; i += 4) {
+            const uint64_t index = list[min(i, count - 1)];
+            const float z = Number::narrowed(exact(g, index, lane % 8));
+            if (i < count && lane % 8 == 0 && index - g.offset < g.count)
                 put(index - g.offset, Number::one(Number::scaled(g, z)));
         }
-        count = from;
+        count = 0;
         __syncwarp();
     }
 

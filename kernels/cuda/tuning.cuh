@@ -116,10 +116,14 @@ constexpr int gauss_threads = 256, gauss_wide_threads = 192, gauss_sum_threads =
 /* The blocks of a Gaussian kernel run until its end, and no other block has room beside them. With
  * 2^29 values, this takes 0.6 ms (f64: 1.2 ms). */
 constexpr uint64_t gauss_launch = uint64_t{1} << 29;
+/* The most superblocks of a computation by one launch, which has a warp for each of them: without
+ * and with a table in shared memory. */
+constexpr uint64_t gauss_some = 256, gauss_more = 4096;
 constexpr int gauss_quick_threads = 32 * (tile / 1024 + 1); /* a warp for each superblock */
 constexpr int draw_threads = 256, draws_of_thread = 4;
-constexpr int sum_blocks_per_sm = 6; /* of a summary, whose blocks run until its end */
-constexpr int columns_of_thread = 4; /* weighted draws */
+constexpr uint64_t draw_blocks = 1024; /* the most with one launch */
+constexpr int sum_blocks_per_sm = 6;   /* of a summary, whose blocks run until its end */
+constexpr int columns_of_thread = 4;   /* weighted draws */
 
 /* Shuffles:
  *
