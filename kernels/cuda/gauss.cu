@@ -116,13 +116,16 @@ __global__ void __launch_bounds__(32) gauss_some(__grid_constant__ const Gauss g
     draw_some<Number>(g, first + blockIdx.x * step, InGlobal{threadIdx.x}, list, out);
 }
 
+template <typename Number>
+constexpr int more_threads = made_again<Number> ? Number::threads : tuning::gauss_wide_more_threads;
+
 /* Computes `supers` superblocks, one in each warp. */
 template <typename Number>
-__global__ void __launch_bounds__(Number::threads, Number::blocks_per_sm)
+__global__ void __launch_bounds__(more_threads<Number>, Number::blocks_per_sm)
     gauss_more(__grid_constant__ const Gauss g, uint64_t first, uint64_t supers,
                typename Number::Out *out)
 {
-    __shared__ uint64_t list[Number::threads / lanes][again_most];
+    __shared__ uint64_t list[more_threads<Number> / lanes][again_most];
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const uint64_t i = uint64_t{blockIdx.x} * (blockDim.x / 32) + warp;
     fill_rows();
@@ -145,24 +148,20 @@ __global__ void __launch_bounds__(tuning::gauss_quick_threads, 1)
 
 /* ---- Launching ---- */
 
-/* Blocks of a kernel with tables in shared memory. */
+/* Launches a kernel with tables in shared memory, with a warp for each superblock, but at most
+ * `most` blocks. */
 template <typename Number, typename Kernel>
-cudaError_t launch(Kernel kernel, uint64_t blocks, const Gauss &g, uint64_t first, uint64_t supers,
-                   typename Number::Out *out, cudaStream_t stream)
+cudaError_t launch(Kernel kernel, int threads, uint64_t most, const Gauss &g, uint64_t first,
+                   uint64_t supers, typename Number::Out *out, cudaStream_t stream)
 {
+    const auto warps = static_cast<unsigned>(threads / 32);
+    const auto blocks = static_cast<unsigned>(std::min((supers + warps - 1) / warps, most));
     const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                static_cast<int>(shared_bytes));
     if (e != cudaSuccess)
         return e;
-    kernel<<<static_cast<unsigned>(blocks), Number::threads, shared_bytes, stream>>>(g, first,
-                                                                                     supers, out);
+    kernel<<<blocks, threads, shared_bytes, stream>>>(g, first, supers, out);
     return cudaGetLastError();
-}
-
-template <typename Number> uint64_t blocks_of(uint64_t supers)
-{
-    constexpr uint64_t warps = Number::threads / 32;
-    return (supers + warps - 1) / warps;
 }
 
 template <typename Number, bool Paired, bool Standard>
@@ -170,8 +169,8 @@ cudaError_t draw_whole(const Gauss &g, uint64_t first, uint64_t supers, int sm_c
                        typename Number::Out *out, cudaStream_t stream)
 {
     const uint64_t most = uint64_t{tuning::gauss_blocks_per_sm} * static_cast<unsigned>(sm_count);
-    return launch<Number>(gauss_whole<Number, Paired, Standard>,
-                          std::min(blocks_of<Number>(supers), most), g, first, supers, out, stream);
+    return launch<Number>(gauss_whole<Number, Paired, Standard>, Number::threads, most, g, first,
+                          supers, out, stream);
 }
 
 /* Computes the superblocks whose values are all requested, and then the first and the last one.
@@ -205,8 +204,8 @@ cudaError_t start(const shuf__stream &s, int sm_count, const Target &target, cud
     if (supers > tuning::gauss_more && !target.signal)
         return draw<Number>(g, Supers(s), sm_count, to, stream);
     if (supers > tuning::gauss_some && !target.signal)
-        return launch<Number>(gauss_more<Number>, blocks_of<Number>(supers), g, first, supers, to,
-                              stream);
+        return launch<Number>(gauss_more<Number>, more_threads<Number>, supers, g, first, supers,
+                              to, stream);
     if (target.signal)
         gauss_quick<Number>
             <<<1, 32 * static_cast<unsigned>(supers), 0, stream>>>(g, first, *target.signal, to);

@@ -111,8 +111,8 @@ constexpr int plan_sort_threads = 256, plan_sort_blocks_per_sm = 4, plan_sort_ba
 /* Streams. In a Gaussian stream a warp computes a superblock of 1024 values at a time; its sums of
  * powers, and those of doubles, need more registers a thread. In other streams a thread computes
  * several draws. */
-constexpr int gauss_threads = 256, gauss_wide_threads = 192, gauss_sum_threads = 128,
-              gauss_blocks_per_sm = 2, gauss_wide_blocks_per_sm = asked(2);
+constexpr int gauss_threads = 256, gauss_wide_threads = 192, gauss_wide_more_threads = 128,
+              gauss_sum_threads = 128, gauss_blocks_per_sm = 2, gauss_wide_blocks_per_sm = asked(2);
 /* The blocks of a Gaussian kernel run until its end, and no other block has room beside them. With
  * 2^29 values, this takes 0.6 ms (f64: 1.2 ms). */
 constexpr uint64_t gauss_launch = uint64_t{1} << 29;
