@@ -369,6 +369,14 @@ static enum shuf__loop_result run_on_loop(struct shuf__engine_job *engine_job,
 static void finish_job(struct shuf__engine_job *engine_job);
 
 /* Makes a QUEUED job for the entry and takes a reference to it. NULL when out of memory. */
+/* Whether the input is a file of memory that its client may write to. While the client punches a
+ * hole in it, each access waits in the kernel. */
+static bool may_wait_for_client(const struct shuf__cache_entry *entry)
+{
+    const struct shuf__allocation *input = entry->input ? entry->input->allocation : NULL;
+    return input && input->kind == SHUF__MEMORY_MEMFD && input->client_writable;
+}
+
 static struct shuf__entry_job *make_job(struct shuf__cache_entry *entry, struct shuf__error *error)
 {
     struct shuf__entry_job *job = calloc(1, sizeof *job);
@@ -380,6 +388,7 @@ static struct shuf__entry_job *make_job(struct shuf__cache_entry *entry, struct 
     job->engine_job.begin = begin_job;
     job->engine_job.run_on_loop = run_on_loop;
     job->engine_job.name = "shufd: compute";
+    job->engine_job.may_wait_for_client = may_wait_for_client(entry);
     job->engine_job.run = run_job;
     job->engine_job.done = finish_job;
     job->state = JOB_QUEUED;
@@ -546,14 +555,6 @@ static bool is_quick_summary(const struct shuf__cache_entry *entry,
     const struct shuf__summary *has = &entry->summary;
     return shuf__summary_has_fingerprint(has, options) && !(options->sums && !has->has_sums) &&
            !(options->samples && !has->has_samples && !shuf__memory_is_host(entry->key.memory));
-}
-
-/* Whether the input is a file of memory that its client may write to. While the client punches a
- * hole in it, each access waits in the kernel. */
-static bool may_wait_for_client(const struct shuf__cache_entry *entry)
-{
-    const struct shuf__allocation *input = entry->input ? entry->input->allocation : NULL;
-    return input && input->kind == SHUF__MEMORY_MEMFD && input->client_writable;
 }
 
 /* Whether computing the entry is quick. */

@@ -431,7 +431,7 @@ void shuf__engine_hand_over(struct shuf__engine *engine, struct shuf__engine_job
 bool shuf__engine_progressed(struct shuf__engine *engine, uint64_t open_ns)
 {
     struct shuf__engine_job *job = job_on_device(&engine->holder);
-    bool polled = job && atomic_exchange(&job->polled, false);
+    bool polled = job && (atomic_exchange(&job->polled, false) || job->may_wait_for_client);
     bool progressed = engine->progressed || polled;
     engine->progressed = false;
     return progressed && !shuf__lanes_open_slowly(&engine->lanes, open_ns);

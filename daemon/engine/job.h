@@ -48,6 +48,9 @@ struct shuf__engine_job {
     void (*run)(struct shuf__engine_job *job, struct shuf__backend *backend); /* a lane's thread */
     void (*done)(struct shuf__engine_job *job);                               /* loop's thread */
     const char *name;                                                         /* for tracers */
+    /* The kernel may stop `run` for as long as the job's client wants, so a stop says nothing about
+     * the device. The caller sets it. */
+    bool may_wait_for_client;
     /* Set by shuf__engine_cancel(); `run` reads it. */
     atomic_bool cancelled;
     struct shuf__engine *engine; /* set when the job is submitted */

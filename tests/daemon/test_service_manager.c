@@ -337,6 +337,30 @@ static void test_no_heartbeat_of_a_hanging_computation(void **state)
     expect_no_heartbeat(&h);
 }
 
+/* A client may stop a job that reads its buffer for as long as it wants, as by holes that it
+ * punches without a pause. This says nothing about the device. */
+static void test_heartbeat_while_a_job_waits_for_its_client(void **state)
+{
+    struct harness h;
+    (void)state;
+    start(&h, true);
+    expect_ready(&h);
+    struct wire *w = wire_greet(&h);
+    const Shuf__ResultReply b = wire_allocate(w, 4096, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    struct shuf__result_message shuffle =
+        wire_shuffle_of(b.lease, 64, 64, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    faults->hangs = true;
+    wire_send_result(w, &shuffle);
+    wire_await_queued(&h, 1);
+    for (int i = 0; i < 10; i++)
+        expect_message("WATCHDOG=1");
+    kill(h.pid, SIGKILL);
+    assert_true(WIFSIGNALED(harness_kill(&h, 0)));
+    close(manager);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
 static void ask_until_the_end(int channel, void *harness)
 {
     (void)channel;
@@ -462,6 +486,7 @@ int main(void)
         cmocka_unit_test_setup(test_heartbeat_while_users_take_turns, fake_backend_reset),
         cmocka_unit_test_setup(test_no_heartbeat_of_a_hanging_probe, fake_backend_reset),
         cmocka_unit_test_setup(test_no_heartbeat_of_a_hanging_computation, fake_backend_reset),
+        cmocka_unit_test_setup(test_heartbeat_while_a_job_waits_for_its_client, fake_backend_reset),
         cmocka_unit_test_setup(test_no_heartbeat_of_a_lane_that_does_not_open, fake_backend_reset),
         cmocka_unit_test_setup(test_no_heartbeat_of_a_stopped_process, fake_backend_reset),
         cmocka_unit_test_setup(test_service_manager_that_does_not_read, fake_backend_reset),
