@@ -315,9 +315,11 @@ static int create_temporary(struct shuf__output *output, const struct stat *old)
     int cause = output->unnamed ? 0 : with_new_name(output, create_named);
     if (cause != 0)
         return cannot_create(output->name, cause);
-    /* The file was created for its owner only, so it gets its mode here. A failure does not matter:
+    /* The file was created for its owner only, so it gets its mode here: that of the old file,
+     * unless another user has made that file, perhaps for all to read. A failure does not matter:
      * fchmod() fails on file systems without modes. */
-    if (fchmod(output->fd, old ? old->st_mode & 0777 : 0666 & ~current_umask()) != 0 &&
+    const bool keeps = old && old->st_uid == geteuid();
+    if (fchmod(output->fd, keeps ? old->st_mode & 0777 : 0666 & ~current_umask()) != 0 &&
         errno != EPERM && errno != EOPNOTSUPP)
         return cannot_create(output->name, errno);
     return EX_OK;

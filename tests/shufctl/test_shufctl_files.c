@@ -70,6 +70,25 @@ static void file_modes_and_links_are_kept(void **state)
     shufctl_remove("values.bin");
 }
 
+/* Else a user who makes the file before could read what another user writes. */
+static void modes_of_other_users_are_not_kept(void **state)
+{
+    (void)state;
+    const char *path = shufctl_path("values.bin");
+    struct stat status;
+    if (geteuid() != 0)
+        skip(); /* only root can give files away */
+    free(shufctl_succeed(NULL, "permute --n 10 --seed 7 --out %s", path));
+    assert_int_equal(chmod(path, 0666), 0);
+    assert_int_equal(chown(path, 65534, 65534), 0);
+    const mode_t old = umask(077);
+    free(shufctl_succeed(NULL, "permute --n 10 --seed 7 --out %s", path));
+    umask(old);
+    assert_int_equal(stat(path, &status), 0);
+    assert_true((status.st_mode & 0777) == 0600 && status.st_uid == 0);
+    shufctl_remove("values.bin");
+}
+
 /* A folder may be writable for all users. There, shufctl does not follow a link of another user. */
 static void links_of_other_users_are_refused(void **state)
 {
@@ -447,6 +466,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(file_above_size_limit_is_an_error),
         cmocka_unit_test(file_modes_and_links_are_kept),
+        cmocka_unit_test(modes_of_other_users_are_not_kept),
         cmocka_unit_test(links_of_other_users_are_refused),
         cmocka_unit_test(pipes_of_other_users_are_refused),
         cmocka_unit_test(paths_of_descriptors_are_written_in_place),
