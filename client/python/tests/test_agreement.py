@@ -76,6 +76,23 @@ def test_rank_that_does_not_come_is_an_error(stores):
         own.gather(b"alone")
 
 
+@pytest.mark.parametrize("proof", [b"", bytes(32)])
+def test_entry_of_another_program_is_an_error(stores, proof):
+    """The server of the store has no password, and lists its keys."""
+    own = _process_group.StoreGather(stores[0], "secret", 0, 2, WAIT_S)
+    other = _process_group.StoreGather(stores[1], "guess", 1, 2, WAIT_S)
+    other.name = own.name
+    key = f"{own.name}/0/1"
+    if proof:
+        stores[1].set(key, b"v" + b"a pickle" + proof)
+        if not hasattr(stores[1], "check"):
+            stores[1].add(key + "/count", 1)
+    else:
+        other.send(b"a pickle")
+    with pytest.raises(RuntimeError, match="the entry of rank 1 in the store is not from this rank"):
+        own.gather(b"value")
+
+
 def gathers_of(stores, world, timeout_s=WAIT_S):
     return [_process_group.StoreGather(stores[rank], "name", rank, world, timeout_s) for rank in range(world)]
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import shufd
-from shufd import _connection, _wait
+from shufd import _connection, _serve, _wait
 from shufd._serve import program_of
 from conftest import LAUNCHERS, Daemon, await_value, descriptor_count, lease_count, mapping_count, run_in_child
 
@@ -367,6 +367,23 @@ def test_private_daemon_names_the_arguments_of_serve():
     message = run_python(text).stdout
     assert "_memory to shufd.serve()" in message and "the limit is 64 MiB" in message
     assert "shufd.conf" not in message and "kill" not in message and "--" not in message
+
+
+def test_options_of_other_users_beside_a_socket_are_not_read(tmp_path):
+    """A socket may be in a folder such as /tmp."""
+    options = tmp_path / "options"
+    os.mkfifo(options)
+    assert _serve._read_options(tmp_path) == {}  # does not wait for a writer
+    options.unlink()
+    (tmp_path / "real").write_text("--backend=cpu\n")
+    options.symlink_to("real")
+    assert _serve._read_options(tmp_path) == {}
+    options.unlink()
+    (tmp_path / "real").rename(options)
+    assert _serve._read_options(tmp_path) == {"backend": "cpu"}
+    if os.geteuid() == 0:
+        os.chown(options, 65534, 65534)
+        assert _serve._read_options(tmp_path) == {}
 
 
 def test_serve_restarts_its_daemon_with_other_options():

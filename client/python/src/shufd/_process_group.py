@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import hashlib
+import hmac
 import pickle
+import secrets
 import time
-import uuid
 import weakref
 from typing import Any, Callable, Iterator
 
@@ -27,15 +29,19 @@ _WAIT_S = 1.0  # of the first wait. Python handles no signals during it, and tor
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 20e-6, 0.01
 _LINGER_S = 2.0
 _VALUE, _LEFT = b"v", b"l"  # the first byte of an entry
+_PROOF_BYTES = 32  # at the end of an entry
 
 _gathers: weakref.WeakKeyDictionary[Any, StoreGather | None] = weakref.WeakKeyDictionary()  # by group
 
 
 class StoreGather:
-    """Each round has an entry of each rank."""
+    """Each round has an entry of each rank. The server of the store lets every user of its network write, and the values
+    are pickles, so each entry has a proof (HMAC, RFC 2104) that its writer knows the secret of the ranks."""
 
-    def __init__(self, store: Any, name: str, rank: int, world: int, timeout_s: float) -> None:
-        self.store, self.name, self.rank, self.world, self.timeout_s = store, name, rank, world, timeout_s
+    def __init__(self, store: Any, secret: str, rank: int, world: int, timeout_s: float) -> None:
+        self.store, self.rank, self.world, self.timeout_s = store, rank, world, timeout_s
+        self.secret = secret.encode()
+        self.name = f"shufd/{hashlib.sha256(self.secret).hexdigest()}"
         self.others = [other for other in range(world) if other != rank]
         self.has_check = hasattr(store, "check")
         self.has_multi_get = hasattr(store, "has_extended_api") and store.has_extended_api()
@@ -100,13 +106,24 @@ class StoreGather:
     def _key(self, round: int, rank: int) -> str:
         return f"{self.name}/{round}/{rank}"
 
+    def _proof(self, key: str, entry: bytes) -> bytes:
+        return hmac.digest(self.secret, key.encode() + entry, "sha256")
+
+    def _proven(self, rank: int, key: str, written: bytes) -> bytes:
+        """The entry of a rank. Fails if another program has written it."""
+        entry, proof = written[:-_PROOF_BYTES], written[-_PROOF_BYTES:]
+        if not hmac.compare_digest(proof, self._proof(key, entry)):
+            raise RuntimeError(f"the entry of rank {rank} in the store is not from this rank: another program has written it")
+        return entry
+
     def _read(self, round: int) -> dict[int, bytes]:
         """The entries of the others."""
         entries: dict[int, bytes] = {}
         began, pause = time.monotonic(), _SHORTEST_PAUSE_S
         keys = [self._key(round, rank) for rank in self.others]
         if keys and self.has_multi_get and self._come_soon(keys):
-            entries.update(zip(self.others, map(bytes, self.store.multi_get(keys))))
+            written = map(bytes, self.store.multi_get(keys))
+            entries.update(zip(self.others, map(self._proven, self.others, keys, written)))
         while self._look_for(round, entries):
             if time.monotonic() >= began + self.timeout_s:
                 missing = ", ".join(str(rank) for rank in self.others if rank not in entries)
@@ -131,15 +148,16 @@ class StoreGather:
         """Adds those entries of the others that are there. Fails if one of them says that its rank has left. Returns
         whether others are missing."""
         for rank in self.others:
-            if rank not in entries and self._has(self._key(round, rank)):
-                entries[rank] = bytes(self.store.get(self._key(round, rank)))
+            key = self._key(round, rank)
+            if rank not in entries and self._has(key):
+                entries[rank] = self._proven(rank, key, bytes(self.store.get(key)))
             if entries.get(rank, _VALUE)[:1] == _LEFT:
                 raise RuntimeError(f"rank {rank} has left a call after an error; start all ranks again")
         return len(entries) < len(self.others)
 
     def _write(self, round: int, entry: bytes) -> None:
         key = self._key(round, self.rank)
-        self.store.set(key, entry)
+        self.store.set(key, entry + self._proof(key, entry))
         if not self.has_check:
             self.store.add(key + _COUNT, 1)
 
@@ -180,14 +198,13 @@ def known_store_gather_of(group: Any) -> StoreGather | None:
 def store_gather_of(
     group: Any, rank: int, world: int, gather: Callable[[Any], list[Any]]
 ) -> StoreGather | None:
-    """That of a group, or None if it cannot have one. All ranks call this together the first time, and exchange an own
-    name by `gather`: the store may still have the entries of a group before."""
+    """That of a group, or None if it cannot have one. All ranks call this together the first time, and exchange a new
+    secret by `gather`, not by the store."""
     if group not in _gathers:
         store = _store_of(group) if world <= _MOST_RANKS else None
-        replies = gather((store is not None, uuid.uuid4().hex))
+        replies = gather((store is not None, secrets.token_hex()))
         can = all(has_store for has_store, _ in replies)
-        name = f"shufd/{replies[0][1]}"
-        _gathers[group] = StoreGather(store, name, rank, world, _timeout_of(group, store)) if can else None
+        _gathers[group] = StoreGather(store, replies[0][1], rank, world, _timeout_of(group, store)) if can else None
     return _gathers[group]
 
 

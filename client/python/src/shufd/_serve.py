@@ -13,6 +13,7 @@ import pathlib
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -119,11 +120,18 @@ def _write_options(directory: str, options: _Options) -> None:
 
 
 def _read_options(directory: str) -> _Options:
-    """The options of a private daemon; none for another daemon."""
-    path = pathlib.Path(directory, _FILE)
-    if not path.exists():
+    """The options of a private daemon; none for another daemon, beside whose socket other users may make files."""
+    try:
+        file = os.open(os.path.join(directory, _FILE), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
         return {}
-    pairs = (line.removeprefix("--").partition("=") for line in path.read_text().splitlines())
+    try:
+        state = os.fstat(file)
+        is_own = stat.S_ISREG(state.st_mode) and state.st_uid == os.geteuid()
+        lines = os.read(file, state.st_size).decode().splitlines() if is_own else []
+    finally:
+        os.close(file)
+    pairs = (line.removeprefix("--").partition("=") for line in lines)
     return {name.replace("-", "_"): value for name, _, value in pairs}
 
 
