@@ -153,9 +153,9 @@ def saved_iterator() -> Any:
 
 
 def is_node_loading() -> bool:
-    """Whether a node of torchdata begins the caller at the state that it has just loaded."""
-    frame = next(_frames())
-    return _place_of(frame) == (_NODES, "reset") and frame.f_locals.get("initial_state") is not None
+    """Whether a node of torchdata begins the caller at the state that it has just loaded, also through a class of a user."""
+    frame = next((frame for frame in _frames() if _place_of(frame)[0].startswith("torchdata.")), None)
+    return frame is not None and _place_of(frame) == (_NODES, "reset") and frame.f_locals.get("initial_state") is not None
 
 
 def least_batch() -> int:

@@ -431,6 +431,8 @@ class Resumable:
                     f"state: epoch {epoch}, position {position}: expected set_epoch({epoch}), which continues this epoch, but "
                     f"set_epoch() has selected epoch {self._epoch}"
                 )
+            if self._resume:  # a place in the selected epoch, which the loader has loaded before
+                self._resume = 0
             return
         stays = is_of_loader and self._is_set and epoch == self._epoch  # an ended epoch is then empty
         self._move(epoch, position)

@@ -541,6 +541,65 @@ def test_a_node_counts_from_the_place_of_its_sampler(client, kind, loaded):
     assert [head + [*loader], [*loader]] == orders[1:]
 
 
+class Even(torch.utils.data.Sampler):
+    """The class of docs/python.md."""
+
+    def __init__(self, sampler):
+        self.sampler = self.indices = sampler
+
+    def __iter__(self):
+        self.indices = iter(self.sampler)
+        return (i for i in self.indices if i % 2 == 0)
+
+    def state_dict(self):
+        return self.indices.state_dict()
+
+    def load_state_dict(self, state):
+        self.sampler.load_state_dict(state)
+
+
+@pytest.mark.parametrize("wraps", [False, True])
+@pytest.mark.parametrize("n, size", [(16, 3), (13, 5), (12, 4), (16, 4)])
+def test_nodes_after_the_end_of_an_epoch(client, n, size, wraps):
+    """The first iteration is empty. An Unbatcher draws the batch before it again, which is then empty, too."""
+    nodes = pytest.importorskip("torchdata.nodes")
+
+    def make():
+        sampler = shufd.torch.RandomSampler(range(n), seed=7)
+        batches = nodes.Batcher(nodes.SamplerWrapper(Even(sampler) if wraps else sampler), size, drop_last=False)
+        return nodes.Loader(nodes.Unbatcher(batches), restart_on_stop_iteration=False)
+
+    orders = [[i for i in client.permute(n, 7, epoch).tolist() if not wraps or i % 2 == 0] for epoch in range(3)]
+    loader = make()
+    assert [*loader] == orders[0]
+    state = json.loads(json.dumps(loader.state_dict()))
+    loader = make()
+    loader.load_state_dict(state)
+    assert [[*loader] for _ in range(3)] == [[], *orders[1:]]
+
+
+@pytest.mark.parametrize("kind", ["RandomSampler", "DistributedSampler"])
+def test_the_last_loaded_state_counts(client, kind):
+    """The job goes back to the middle of an epoch, and then, before the first batch, to the end of the epoch before."""
+
+    def make():
+        sampler = shufd.torch.RandomSampler(range(16), seed=7)
+        if kind == "DistributedSampler":
+            sampler = shufd.torch.DistributedSampler(range(16), 1, 0, seed=7)
+        return sampler, StatefulDataLoader(range(16), batch_size=4, sampler=sampler)
+
+    sampler, loader = make()
+    *_, end = (loader.state_dict() for _ in epochs_of(sampler, loader, [0], True))
+    sampler.set_epoch(1)
+    *_, middle = (loader.state_dict() for _ in zip(range(3), loader))
+    sampler, loader = make()
+    loader.load_state_dict(middle)
+    sampler.set_epoch(1)
+    iter(loader)
+    loader.load_state_dict(end)
+    assert [*epochs_of(sampler, loader, [1], True)] == [client.permute(16, 7, 1).tolist()]
+
+
 class Batches(shufd.torch.BatchSampler):
     """Of a user."""
 
