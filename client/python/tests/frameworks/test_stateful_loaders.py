@@ -17,6 +17,7 @@ from torchdata.stateful_dataloader import StatefulDataLoader
 
 import shufd
 import shufd.torch
+from programs import Even
 
 
 def make(kind, workers, persistent):
@@ -539,23 +540,6 @@ def test_a_node_counts_from_the_place_of_its_sampler(client, kind, loaded):
     _, loader = make()
     loader.load_state_dict(state)
     assert [head + [*loader], [*loader]] == orders[1:]
-
-
-class Even(torch.utils.data.Sampler):
-    """The class of docs/python.md."""
-
-    def __init__(self, sampler):
-        self.sampler = self.indices = sampler
-
-    def __iter__(self):
-        self.indices = iter(self.sampler)
-        return (i for i in self.indices if i % 2 == 0)
-
-    def state_dict(self):
-        return self.indices.state_dict()
-
-    def load_state_dict(self, state):
-        self.sampler.load_state_dict(state)
 
 
 @pytest.mark.parametrize("wraps", [False, True])
