@@ -7,7 +7,7 @@
                                        measurements
     exchange_model.py --write PAGE     replaces them
 
-docs/exchange.md explains the formulas and names the source of each rate. The measured times are read from the reports in
+docs/exchange.md names the source of each rate. The measured times are read from the reports in
 bench/results. test_moves.py of the Python package compares the rounds with those of the code.
 """
 
