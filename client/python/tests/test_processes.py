@@ -164,6 +164,47 @@ def test_private_daemon_starts_again_after_a_crash():
     )
 
 
+def test_private_daemon_after_a_sigterm_to_the_whole_job():
+    """A program that writes a checkpoint after SIGTERM still needs its daemon, which ends with the program."""
+    skip_with_default_daemon()
+    result = run_python(
+        "import os, shufd, signal\n"
+        "from shufd import _serve\n"
+        "signal.signal(signal.SIGTERM, lambda *_: None)\n"
+        "client = shufd.serve()\n"
+        "((_, guardian),) = _serve._guardians.values()\n"
+        "for _ in range(7):\n"
+        "    before = client.status()['pid']\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    os.killpg(guardian.pid, signal.SIGTERM)\n"
+        "    while client.status()['pid'] == before: pass\n"
+        "print(client.permute(10, 7), client.socket)\n"
+    )
+    order, _, socket = result.stdout.rstrip().rpartition(" ")
+    assert order == "[4 0 5 1 2 9 6 8 7 3]"
+    assert await_value(lambda: socket in private_daemon_sockets(), False) is False
+
+
+def test_serve_restarts_a_daemon_with_a_long_job():
+    """The job outlasts drain_timeout, and goes on in the next daemon."""
+    skip_with_default_daemon()
+    run_python(
+        "import os, shufd, threading, time\n"
+        "client = shufd.serve(host_memory='64Mi')\n"
+        "thread = threading.Thread(target=client.fingerprint, args=(1 << 44, 7))\n"
+        "thread.start()\n"
+        "with shufd.connect() as other:\n"
+        "    while other.status()['queued'] == 0: time.sleep(0.01)\n"
+        "    order = other.permute(1000, 7)\n"
+        "    again = shufd.serve(host_memory='128Mi')\n"
+        "    assert again.status()['host_limit'] == 128 << 20\n"
+        "    assert (other.permute(1000, 7) == order).all()\n"
+        "    while other.status()['queued'] == 0: time.sleep(0.01)\n"
+        "assert thread.is_alive()\n"
+        "os._exit(0)\n"
+    )
+
+
 def test_private_daemon_ends_without_its_files():
     """A program that cleans temporary folders may have removed them."""
     skip_with_default_daemon()

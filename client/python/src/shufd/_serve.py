@@ -8,6 +8,7 @@ inherit it. So the daemon ends with the last of these processes, even if a signa
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import re
@@ -186,17 +187,19 @@ _POLL_SECONDS = 0.005
 _FAILED = " error: "  # in a line of the log, after the time
 _CRASHES, _SHORT_SECONDS = 5, 10  # so many crashes, each so soon after the start, are the end
 _PATH_BYTES = 107  # the most of a socket's path
-_KILLED = 128  # a shell's status of a process that a signal ended begins here
+# Exit statuses of shufd(8), as patterns of the shell. After others a new start would fail too.
+_TERMINATED = "0|75"  # by a signal that asked it to end
+_FAILURES = "70|74|1[2-9]?|2??"  # of the device, or a crash
 
-# $1: the directory; $2: shufd. The file `options` has its options, one a line. serve() replaces this
-# file and makes the file `again` before it ends a daemon that is to start with other options. The last
-# line of the file `pid` has the daemon's PID, and is empty after its end. A program that cleans temporary
-# folders may remove both files. So the shell keeps `pid` open, and without `options` it uses those of the last
-# start.
+# $1: the directory; $2: shufd. The file `options` has its options, one a line. serve() replaces it before it
+# ends a daemon that is to start with other options. The last line of the file `pid` has the daemon's PID, and is
+# empty after its end. A program that cleans temporary folders may remove both files. So the shell keeps `pid` open,
+# and without `options` it uses those of the last start. A SIGTERM to all processes of a job ends only the daemon,
+# which starts again: the program may need it until its own end.
 _GUARDIAN = f"""
 directory=$1 shufd=$2
 cd "$directory" || exit 1
-trap '' HUP INT
+trap '' HUP INT TERM
 exec 3<lifeline 4>pid 5<pid
 (
     crashes=0
@@ -206,25 +209,30 @@ exec 3<lifeline 4>pid 5<pid
             set --
             while IFS= read -r option; do set -- "$@" "$option"; done <options
         fi
-        "$shufd" --socket "$directory/shufd.sock" {" ".join(_PRIVATE)} "$@" 2>>log 3<&- 4>&- 5<&- &
+        (
+            trap - TERM
+            exec "$shufd" --socket "$directory/shufd.sock" {" ".join(_PRIVATE)} "$@" 2>>log 3<&- 4>&- 5<&-
+        ) &
         echo $! >&4
         wait $!
         code=$?
-        [ $code -ge {_KILLED} ] || [ -e again ] || break
-        if rm again || [ $(($(date +%s) - begin)) -ge {_SHORT_SECONDS} ]; then crashes=0; fi
-        crashes=$((crashes + 1))
+        case $code in
+        {_TERMINATED}) crashes=0 ;;
+        {_FAILURES}) if [ $(($(date +%s) - begin)) -ge {_SHORT_SECONDS} ]; then crashes=0; fi; crashes=$((crashes + 1)) ;;
+        *) break ;;
+        esac
         if [ $crashes = {_CRASHES} ]; then
             words=$(tail -n 1 log)
             echo "shufd{_FAILED}$crashes crashes in a row, status $code; its last line: $words" >>log
             break
         fi
-        sleep 0.$crashes
+        sleep 0.$((crashes + 1))
     done
     echo >&4
 ) &
 keeper=$!
 cat <&3 >/dev/null
-kill $keeper
+kill -KILL $keeper
 kill "$(tail -n 1 <&5)"
 cd / && rm -rf "$directory"
 """
@@ -268,17 +276,14 @@ def _read(directory: str, name: str, begin: int = 0) -> str:
     return path.read_bytes()[begin:].decode(errors="replace") if path.exists() else ""
 
 
-def _await(directory: str, reconnect: float, before: int = 0, log_begin: int = 0) -> Client:
-    """A client, once a daemon answers that is not the process `before`. Fails with the last line of its
-    log."""
+def _await(directory: str, reconnect: float, log_begin: int = 0) -> Client:
+    """A client, once a daemon answers. Fails with the last line of its log after the byte `log_begin`."""
     socket = os.path.join(directory, "shufd.sock")
     guardian = _guardians[directory][1]
     deadline = time.monotonic() + _START_SECONDS
     while True:
         try:
-            client = Client(socket, reconnect=reconnect, wait=0.0)
-            if client.status()["pid"] != before:
-                return client
+            return Client(socket, reconnect=reconnect, wait=0.0)
         except (NoDaemon, DeviceError):  # DeviceError: it refuses connections because it cannot start
             pass
         has_ended = guardian.poll() is not None
@@ -376,16 +381,26 @@ def _serve_privately(options: _Options, reconnect: float, quiet: bool) -> Client
     return client
 
 
+def _end(daemon: int) -> None:
+    """Ends the process of a private daemon, which first answers the requests that it has accepted."""
+    deadline = time.monotonic() + _START_SECONDS
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(daemon, signal.SIGTERM)
+        while time.monotonic() < deadline:
+            os.kill(daemon, 0)
+            time.sleep(_POLL_SECONDS)
+        raise NoDaemon(f"the private daemon (pid {daemon}) has not ended within {_START_SECONDS:.0f} s after a SIGTERM")
+
+
 def _restart(directory: str, client: Client, options: _Options, quiet: bool) -> Client:
     """Starts the private daemon again, with other values for some options."""
     options = _merged(_read_options(directory), options)
     _try_out(options)
-    before, log_begin = client.status()["pid"], len(_read(directory, "log").encode())
+    before = client.status()["pid"]
     client.close()
     _write_options(directory, options)
-    pathlib.Path(directory, "again").touch()
-    os.kill(before, signal.SIGTERM)
-    client = _await(directory, client._reconnect, before, log_begin)
+    _end(before)
+    client = _await(directory, client._reconnect, len(_read(directory, "log").encode()))
     if not quiet:
         _say("restarted", client)
     return client
