@@ -164,6 +164,8 @@ def new(shape: Shape, kind: np.dtype[Any]) -> Any:
 
 def array_for(out: Any, shape: Shape, kind: Any, name: str = "out") -> Any:
     """A new array, or `out` after its check."""
+    if type(out) is np.ndarray and out.dtype == kind and out.shape == shape and out.flags.carray:
+        return out  # the usual one, in a quarter of the time
     kind = np.dtype(kind)
     if out is None:
         return new(shape, kind)
@@ -234,6 +236,14 @@ def shuffle(request: Any, rows: Any, out: Any, threads: int) -> None:
             records, address_of(rows), address_of(out), out.nbytes, workspace, size, stream
         ))  # fmt: skip
         del kept
+
+
+_ADDRESS = ffi.typeof("uintptr_t")
+
+
+def address_of_integers(array: npt.NDArray[Any]) -> int:
+    """The address of a contiguous array of integers. array.ctypes.data takes a microsecond."""
+    return int(ffi.cast(_ADDRESS, ffi.from_buffer(array)))
 
 
 def address_of(array: Any) -> int:

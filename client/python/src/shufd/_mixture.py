@@ -19,7 +19,7 @@ from . import _in_process
 from ._arguments import integer, is_below, real, seed_of, shown, u64
 from ._dtype import as_u64
 from ._errors import Invalid
-from ._in_process import check
+from ._in_process import address_of_integers, check
 from ._names import advise_arguments
 from ._order import END, Integers, Order
 from ._shuf import ffi, lib
@@ -248,7 +248,7 @@ class Mixture(Order):
     def _fill(self, first: int, count: int, stride: int, threads: int, arrays: Sequence[Any]) -> None:
         number = _in_process.threads_of(threads)
         if count:
-            addresses = [0 if array is None else array.ctypes.data for array in arrays]
+            addresses = [0 if array is None else address_of_integers(array) for array in arrays]
             check(lib.shufpy_mixture_fill(self._mixture, first, count, stride, number, *addresses))
 
     def places(self, offset: int, count: int, stride: int = 1, *, threads: int = 1) -> Places:

@@ -16,7 +16,7 @@ from . import _arguments, _dtype, _in_process, _request
 from ._arguments import integer, seed_of, shown, u64
 from ._dtype import as_u64
 from ._errors import Invalid, renamed
-from ._in_process import check, fingerprint
+from ._in_process import address_of_integers, check, fingerprint
 from ._order import Order
 from ._shuf import ffi, lib
 
@@ -109,7 +109,7 @@ class _ChunksOrder:
     def __init__(self, sizes: Sizes, window: int, seed: int, epoch: int) -> None:
         out, values = ffi.new("shuf_chunks **"), np.asarray(sizes)
         try:
-            check(lib.shufpy_chunks_make(seed, epoch, values.ctypes.data, values.size, window, out))
+            check(lib.shufpy_chunks_make(seed, epoch, address_of_integers(values), values.size, window, out))
         except Invalid as error:
             raise Invalid(re.sub(r"^sizes\b", "chunk", str(error))) from None
         self._chunks = ffi.gc(out[0], lib.shuf_chunks_free)
@@ -118,12 +118,12 @@ class _ChunksOrder:
     def fill(self, offset: int, stride: int, out: npt.NDArray[Any]) -> None:
         """Fills an array of uint32 (n <= 2^32) or uint64 with the values at offset, offset + stride, ..., all below n."""
         kind = _dtype.NUMBERS["u32" if out.dtype == np.uint32 else "u64"]
-        check(lib.shufpy_chunks_fill(self._chunks, offset, out.size, stride, 1, kind, out.ctypes.data))
+        check(lib.shufpy_chunks_fill(self._chunks, offset, out.size, stride, 1, kind, address_of_integers(out)))
 
     def look_up(self, inverse: bool, at: npt.NDArray[np.uint64], out: npt.NDArray[np.uint64], threads: int) -> None:
         """Writes the values at positions below n, or the positions of values."""
         try:
-            check(lib.shufpy_chunks_index(self._chunks, inverse, threads, at.ctypes.data, at.size, out.ctypes.data))
+            check(lib.shufpy_chunks_index(self._chunks, inverse, threads, address_of_integers(at), at.size, address_of_integers(out)))
         except Invalid as error:
             raise Invalid(str(error).replace("the length, ", "n = ")) from None
 
@@ -132,7 +132,7 @@ class _ChunksOrder:
         are needed."""
         numbers: npt.NDArray[np.uint64] = _in_process.new((min(count, self.count),), np.dtype(np.uint64))
         found = ffi.new("size_t *")
-        check(lib.shufpy_chunks_needed(self._chunks, offset, count, stride, numbers.ctypes.data, found))
+        check(lib.shufpy_chunks_needed(self._chunks, offset, count, stride, address_of_integers(numbers), found))
         return numbers[: found[0]].copy()
 
 
@@ -216,7 +216,7 @@ class Permutation(Order):
         kind = _dtype.NUMBERS["u32" if out.dtype == np.uint32 else "u64"]
         check(lib.shufpy_host_slice(
             self.n, self.seed, self.epoch, self.chunk or 0, self.window or 0, offset, out.size, stride, kind, 1,
-            out.ctypes.data, out.nbytes,
+            address_of_integers(out), out.nbytes,
         ))  # fmt: skip
 
     def _fill_range(self, first: int, stride: int, out: npt.NDArray[np.uint64]) -> None:
@@ -250,7 +250,7 @@ class Permutation(Order):
         if self._order is not None:
             return self._order.look_up(inverse, at, out, threads)
         check(lib.shufpy_host_index(
-            self.n, self.seed, self.epoch, self.chunk or 0, self.window or 0, inverse, threads, at.ctypes.data, at.size, out.ctypes.data
+            self.n, self.seed, self.epoch, self.chunk or 0, self.window or 0, inverse, threads, address_of_integers(at), at.size, address_of_integers(out)
         ))  # fmt: skip
 
     @property
