@@ -205,6 +205,57 @@ def test_serve_restarts_a_daemon_with_a_long_job():
     )
 
 
+def test_private_daemon_of_a_thread_that_blocks_signals():
+    """The shell that starts the daemon again needs SIGCHLD."""
+    skip_with_default_daemon()
+    run_python(
+        "import os, shufd, signal\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())\n"
+        "client = shufd.serve()\n"
+        "array = client.permute(1000, 7)\n"
+        "os.kill(client.status()['pid'], signal.SIGKILL)\n"
+        "assert (client.permute(1000, 7) == array).all()\n"
+    )
+
+
+def test_private_daemon_of_a_process_without_standard_error():
+    """Its line is not written to the standard output, and long calls find out that no terminal sees them."""
+    skip_with_default_daemon()
+    text = "import shufd, sys; sys.stderr = None; print(shufd.default_client().fingerprint(1 << 23, 7))"
+    result = run_python(text)
+    assert result.stdout.startswith("0x") and result.stdout.count("\n") == 1
+    run_python("import shufd, sys; sys.stderr = open('/dev/full', 'w', buffering=1); shufd.serve(); sys.stderr = None")
+
+
+def test_fork_beside_a_thread_that_starts_the_private_daemon():
+    skip_with_default_daemon()
+    run_python(
+        "import os, shufd, threading, time\n"
+        "thread = threading.Thread(target=shufd.permute, args=(10, 7))\n"
+        "thread.start()\n"
+        "while not shufd._serve._guardians: time.sleep(0.001)\n"
+        "if (child := os.fork()) == 0:\n"
+        "    os._exit(shufd.permute(10, 7)[0])\n"
+        "thread.join()\n"
+        "assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4\n"
+    )
+
+
+def test_interrupt_of_a_restart_leaves_the_options():
+    """serve() then does not take the daemon for one with the new options."""
+    skip_with_default_daemon()
+    run_python(
+        "import shufd\n"
+        "from shufd import _serve\n"
+        "client, end = shufd.serve(host_memory='64Mi'), _serve._end\n"
+        "def interrupt(daemon): raise KeyboardInterrupt\n"
+        "_serve._end = interrupt\n"
+        "try: shufd.serve(host_memory='128Mi')\n"
+        "except KeyboardInterrupt: _serve._end = end\n"
+        "assert shufd.serve(host_memory='128Mi').status()['host_limit'] == 128 << 20\n"
+    )
+
+
 def test_private_daemon_ends_without_its_files():
     """A program that cleans temporary folders may have removed them."""
     skip_with_default_daemon()

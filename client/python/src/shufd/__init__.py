@@ -27,7 +27,7 @@ with _ are private.
 from __future__ import annotations
 
 import os
-import threading
+import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,7 @@ from ._errors import (
     NoDaemon, OutOfMemory, ProtocolError, Timeout, VersionMismatch, for_rank,
 )  # fmt: skip
 from ._names import advice_of, dir_of, documented_by, own_classes
+from ._process import locks_for
 from ._ranks import launched_ranks, verify
 from ._serve import serve
 from ._shuf import ffi as _ffi, lib as _lib
@@ -48,7 +49,7 @@ from .random import BitGenerator, Stream
 __version__: str = _ffi.string(_lib.shuf_version()).decode()
 
 _default: Client | None = None
-_default_lock = threading.Lock()
+_lock, _busy = locks_for(sys.modules[__name__])
 _own_clients: weakref.WeakSet[Client] = weakref.WeakSet()  # of callers that have given none
 
 
@@ -75,7 +76,7 @@ def default_client() -> Client:
     ranks connect(), because else each rank would start a daemon of its own. If its daemon is lost, serve()
     starts another one, which this client then uses."""
     global _default
-    with _default_lock:
+    with _lock:
         if _default is None or _default._closed:
             world = launched_ranks()
             _default = serve() if world == 1 else _connect_rank(world)

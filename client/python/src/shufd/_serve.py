@@ -18,14 +18,14 @@ import stat
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from typing import Any, Dict
+from typing import Any, Dict, Iterator
 
 from ._arguments import shown
 from ._client import Client
 from ._connection import held_lifelines, hold_lifeline, lifeline_of
 from ._errors import DeviceError, Error, Invalid, NoDaemon, must_choose
+from ._process import locks_for
 
 # ---- The programs of this package, as console commands too ---------------------------------------
 
@@ -91,7 +91,9 @@ def _ask_shufd(options: _Options, flag: str) -> str:
         stderr=subprocess.PIPE, env=_private_environment(),
     )  # fmt: skip
     lines = program.stderr.decode(errors="replace").splitlines()
-    return (lines or ["no reason"])[-1].removeprefix("error: ") if program.returncode else ""
+    last = (lines or ["no reason"])[-1]
+    # If this process ignores SIGCHLD, it gets no exit status.
+    return last.removeprefix("error: ") if program.returncode or last.startswith("error: ") else ""
 
 
 def _checked(**arguments: Any) -> _Options:
@@ -189,36 +191,38 @@ _CRASHES, _SHORT_SECONDS = 5, 10  # so many crashes, each so soon after the star
 _PATH_BYTES = 107  # the most of a socket's path
 # Exit statuses of shufd(8), as patterns of the shell. After others a new start would fail too.
 _TERMINATED = "0|75"  # by a signal that asked it to end
-_FAILURES = "70|74|1[2-9]?|2??"  # of the device, or a crash
+_FAILURES = "70|71|73|74|1[2-9]?|2??"  # of the device or the system, or a crash
 
 # $1: the directory; $2: shufd. The file `options` has its options, one a line. serve() replaces it before it
-# ends a daemon that is to start with other options. The last line of the file `pid` has the daemon's PID, and is
-# empty after its end. A program that cleans temporary folders may remove both files. So the shell keeps `pid` open,
-# and without `options` it uses those of the last start. A SIGTERM to all processes of a job ends only the daemon,
-# which starts again: the program may need it until its own end.
+# ends a daemon that is to start with other options. A program that cleans temporary folders may remove it; then the
+# shell uses the options of the last start. A SIGTERM to all processes of a job ends only the daemon, which starts
+# again: the program may need it until its own end. Then the shell sends SIGTERM to its process group twice, because a
+# daemon that is about to start may miss the first one.
 _GUARDIAN = f"""
 directory=$1 shufd=$2
 cd "$directory" || exit 1
 trap '' HUP INT TERM
-exec 3<lifeline 4>pid 5<pid
+exec 3<lifeline
 (
     crashes=0
     while :; do
-        begin=$(date +%s)
+        read -r begin _ </proc/uptime
         if [ -e options ]; then
             set --
             while IFS= read -r option; do set -- "$@" "$option"; done <options
         fi
         (
             trap - TERM
-            exec "$shufd" --socket "$directory/shufd.sock" {" ".join(_PRIVATE)} "$@" 2>>log 3<&- 4>&- 5<&-
+            exec "$shufd" --socket "$directory/shufd.sock" {" ".join(_PRIVATE)} "$@" 2>>log 3<&-
         ) &
-        echo $! >&4
         wait $!
         code=$?
         case $code in
         {_TERMINATED}) crashes=0 ;;
-        {_FAILURES}) if [ $(($(date +%s) - begin)) -ge {_SHORT_SECONDS} ]; then crashes=0; fi; crashes=$((crashes + 1)) ;;
+        {_FAILURES})
+            read -r end _ </proc/uptime
+            [ $((${{end%.*}} - ${{begin%.*}})) -lt {_SHORT_SECONDS} ] || crashes=0
+            crashes=$((crashes + 1)) ;;
         *) break ;;
         esac
         if [ $crashes = {_CRASHES} ]; then
@@ -228,17 +232,28 @@ exec 3<lifeline 4>pid 5<pid
         fi
         sleep 0.$((crashes + 1))
     done
-    echo >&4
 ) &
 keeper=$!
 cat <&3 >/dev/null
 kill -KILL $keeper
-kill "$(tail -n 1 <&5)"
+kill 0
+sleep 0.1
+kill 0
 cd / && rm -rf "$directory"
 """
 
-_lock = threading.Lock()
+_lock, _busy = locks_for(sys.modules[__name__])
 _guardians: dict[str, tuple[int, subprocess.Popen[bytes]]] = {}  # by directory; with the process that started it
+
+
+@contextlib.contextmanager
+def _unblocked_signals() -> Iterator[None]:
+    """For a child that needs the signals that this thread blocks, such as SIGCHLD."""
+    blocked = signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 def _start(directory: str, options: _Options) -> None:
@@ -249,7 +264,7 @@ def _start(directory: str, options: _Options) -> None:
     # Opened for reading too, because opening only for writing waits for a reader.
     held_lifelines[lifeline] = os.open(lifeline, os.O_RDWR | os.O_CLOEXEC)
     _write_options(directory, options)
-    with pathlib.Path(directory, "shell").open("wb") as messages:
+    with pathlib.Path(directory, "shell").open("wb") as messages, _unblocked_signals():
         guardian = subprocess.Popen(
             ["/bin/sh", "-c", _GUARDIAN, "sh", directory, program_of("shufd")],
             stdin=subprocess.DEVNULL,
@@ -394,12 +409,17 @@ def _end(daemon: int) -> None:
 
 def _restart(directory: str, client: Client, options: _Options, quiet: bool) -> Client:
     """Starts the private daemon again, with other values for some options."""
-    options = _merged(_read_options(directory), options)
+    running = _read_options(directory)
+    options = _merged(running, options)
     _try_out(options)
     before = client.status()["pid"]
     client.close()
-    _write_options(directory, options)
-    _end(before)
+    try:
+        _write_options(directory, options)
+        _end(before)
+    except BaseException:  # such as Ctrl-C
+        _write_options(directory, running)
+        raise
     client = _await(directory, client._reconnect, len(_read(directory, "log").encode()))
     if not quiet:
         _say("restarted", client)
@@ -407,9 +427,12 @@ def _restart(directory: str, client: Client, options: _Options, quiet: bool) -> 
 
 
 def _say(done: str, client: Client, reason: str = "") -> None:
+    if sys.stderr is None:  # print() would write to the standard output
+        return
     state = client.status()
-    print(
-        f"shufd: {done} a private daemon ({state['backend']}, pid {state['pid']}) on {client.socket}; "
-        f"it ends with this process and its children{reason}",
-        file=sys.stderr,
-    )
+    with contextlib.suppress(OSError, ValueError):
+        print(
+            f"shufd: {done} a private daemon ({state['backend']}, pid {state['pid']}) on {client.socket}; "
+            f"it ends with this process and its children{reason}",
+            file=sys.stderr,
+        )

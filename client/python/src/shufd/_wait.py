@@ -36,7 +36,7 @@ def _bar(title: str) -> Any:
 def _watch(done: _thread.LockType, title: str, progress: bool | None) -> None:
     """Waits for the release of a lock, and after a while shows the time."""
     start = time.monotonic()
-    visible = sys.stderr.isatty() if progress is None else progress
+    visible = getattr(sys.stderr, "isatty", bool)() if progress is None else progress
     bar = _bar(title) if progress else None
     try:
         # Not for ever: a signal just before the wait does not end it.
