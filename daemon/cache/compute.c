@@ -368,15 +368,13 @@ static enum shuf__loop_result run_on_loop(struct shuf__engine_job *engine_job,
                                           struct shuf__backend *backend);
 static void finish_job(struct shuf__engine_job *engine_job);
 
-/* Makes a QUEUED job for the entry and takes a reference to it. NULL when out of memory. */
-/* Whether the input is a file of memory that its client may write to. While the client punches a
- * hole in it, each access waits in the kernel. */
 static bool may_wait_for_client(const struct shuf__cache_entry *entry)
 {
     const struct shuf__allocation *input = entry->input ? entry->input->allocation : NULL;
-    return input && input->kind == SHUF__MEMORY_MEMFD && input->client_writable;
+    return input && shuf__allocation_may_wait_for_client(input);
 }
 
+/* Makes a QUEUED job for the entry and takes a reference to it. NULL when out of memory. */
 static struct shuf__entry_job *make_job(struct shuf__cache_entry *entry, struct shuf__error *error)
 {
     struct shuf__entry_job *job = calloc(1, sizeof *job);

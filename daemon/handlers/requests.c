@@ -305,7 +305,10 @@ static struct write_job *make_write_job(struct shuf__cache_entry *buffer,
     if (!w)
         return NULL;
     *w = (struct write_job){
-        .job = {.engine_job = {.name = "shufd: write", .run = run_write},
+        .job = {.engine_job = {.name = "shufd: write",
+                               .run = run_write,
+                               .may_wait_for_client =
+                                   shuf__allocation_may_wait_for_client(buffer->allocation)},
                 .release = release_write,
                 .reply = reply_write},
         .buffer = buffer,

@@ -255,6 +255,11 @@ void shuf__allocation_set_client_writable(struct shuf__allocation *allocation)
     measure_committed(allocation);
 }
 
+bool shuf__allocation_may_wait_for_client(const struct shuf__allocation *allocation)
+{
+    return allocation->kind == SHUF__MEMORY_MEMFD && allocation->client_writable;
+}
+
 int shuf__allocation_export(const struct shuf__allocation *allocation)
 {
     return ops_of(allocation)->export_block(&allocation->block);

@@ -183,6 +183,10 @@ void shuf__allocation_commit(struct shuf__allocation *allocation, uint64_t bytes
  * are measured. */
 void shuf__allocation_set_client_writable(struct shuf__allocation *allocation);
 
+/* Whether the block is a file of memory that its client may write to. While the client punches a
+ * hole in it, each access waits in the kernel. */
+bool shuf__allocation_may_wait_for_client(const struct shuf__allocation *allocation);
+
 /* Call when no job uses the allocation any more. Frees it now, or when every process has unmapped
  * it. */
 void shuf__allocation_drop(struct shuf__allocation *allocation);

@@ -337,12 +337,11 @@ static void test_no_heartbeat_of_a_hanging_computation(void **state)
     expect_no_heartbeat(&h);
 }
 
-/* A client may stop a job that reads its buffer for as long as it wants, as by holes that it
- * punches without a pause. This says nothing about the device. */
-static void test_heartbeat_while_a_job_waits_for_its_client(void **state)
+/* A client may stop a job that reads or writes its buffer for as long as it wants, as by holes that
+ * it punches without a pause. This says nothing about the device. */
+static void expect_heartbeats_beside_a_client(bool writes)
 {
     struct harness h;
-    (void)state;
     start(&h, true);
     expect_ready(&h);
     struct wire *w = wire_greet(&h);
@@ -350,7 +349,10 @@ static void test_heartbeat_while_a_job_waits_for_its_client(void **state)
     struct shuf__result_message shuffle =
         wire_shuffle_of(b.lease, 64, 64, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     faults->hangs = true;
-    wire_send_result(w, &shuffle);
+    if (writes)
+        wire_send_write(w, b.lease, 0, "data", 4);
+    else
+        wire_send_result(w, &shuffle);
     wire_await_queued(&h, 1);
     for (int i = 0; i < 10; i++)
         expect_message("WATCHDOG=1");
@@ -359,6 +361,13 @@ static void test_heartbeat_while_a_job_waits_for_its_client(void **state)
     close(manager);
     wire_close(w);
     assert_true(harness_stop(&h));
+}
+
+static void test_heartbeat_while_a_job_waits_for_its_client(void **state)
+{
+    (void)state;
+    expect_heartbeats_beside_a_client(false);
+    expect_heartbeats_beside_a_client(true);
 }
 
 static void ask_until_the_end(int channel, void *harness)

@@ -184,6 +184,15 @@ static shuf_status device_launch(struct shuf__backend *backend,
     return shuf__cpu_ops.launch(cpu_of(backend), computation, block, error);
 }
 
+static shuf_status device_write(struct shuf__backend *backend, struct shuf__block *block,
+                                uint64_t offset, uint64_t bytes, const void *in,
+                                struct shuf__error *error)
+{
+    while (faults->hangs)
+        pause();
+    return shuf__cpu_ops.write(cpu_of(backend), block, offset, bytes, in, error);
+}
+
 static shuf_status device_wait(struct shuf__backend *backend, uint64_t timeout_ns, bool *done,
                                uint64_t *device_ns, struct shuf__error *error)
 {
@@ -238,6 +247,7 @@ static const struct shuf__backend_ops device_ops = {
     .workspace = device_workspace,
     .launch = device_launch,
     .wait = device_wait,
+    .write = device_write,
     .event = device_event,
     .fingerprint = device_fingerprint,
     .read = device_read,
