@@ -70,8 +70,8 @@ typedef struct shuf_mixture_request {
 typedef struct shuf_mixture shuf_mixture;
 
 /* The arrays are copied. Each source that ends begins a further stage, in which the others share
- * its weight. All stages together have at most 2^21 sources: with k sources, at least 2^21 / k of
- * them may end at positions of their own. Such a plan takes some 0.4 s. */
+ * its weight. All stages together have at most 2^21 sources: with k sources and one stage given, at
+ * least 2^21 / k of them may end at positions of their own. Such a plan takes some 0.4 s. */
 SHUF_API shuf_status shuf_mixture_make(const shuf_mixture_request *request, shuf_mixture **mixture);
 
 /* NULL is allowed. No other thread may use the mixture any more. */
