@@ -13,6 +13,7 @@ import re
 import sys
 
 import cffi
+import cffi.recompiler
 
 SHIM = pathlib.Path(__file__).with_name("shim.h")
 INLINE_TYPES = "shuf_stream"  # of libshuf's inline headers, which cffi does not read
@@ -171,8 +172,8 @@ def main():
     ffi = cffi.FFI()
     ffi.cdef(DECLARATIONS)
     ffi.cdef(declarations_of_shim())
-    ffi.set_source("shufd._shuf", '#include "shim.h"', py_limited_api=True)
-    ffi.emit_c_code(sys.argv[1])
+    # As emit_c_code(), which before cffi 1.17 needs setuptools beside Python 3.12.
+    cffi.recompiler.make_c_source(ffi, "shufd._shuf", '#include "shim.h"', sys.argv[1])
 
 
 if __name__ == "__main__":
