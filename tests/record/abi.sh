@@ -7,10 +7,12 @@
 set -eu
 library=$(realpath "$1")
 cd "$(dirname "$0")"
-command -v abidiff >/dev/null || {
-    echo "abi: skipped: no abidiff (Debian: abigail-tools)"
-    exit 77
-}
+for program in abidiff xz; do
+    command -v $program >/dev/null || {
+        echo "abi: skipped: no $program (Debian: abigail-tools, xz-utils)"
+        exit 77
+    }
+done
 case $(uname -m) in
 x86_64) ;;
 *)
