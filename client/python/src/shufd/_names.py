@@ -27,10 +27,14 @@ def dir_of(names: Iterable[str]) -> Callable[[], list[str]]:
 
 def own_classes(module: str, values: Iterable[Any]) -> None:
     """Names the module in its public classes. Else help(), error reports and pickles name the private modules of
-    these classes."""
+    these classes. help() of Python 3.13 also names the module of each method."""
     for value in values:
         if isinstance(value, type) and value.__module__.startswith(f"{module}._"):
             value.__module__ = module
+            for method in vars(value).values():
+                method = getattr(method, "__func__", method)  # of a class method
+                if inspect.isfunction(method):
+                    method.__module__ = module
 
 
 def advice_of(module: str, others: Mapping[str, str], submodules: Iterable[str]) -> Callable[[str], Any]:
@@ -66,12 +70,13 @@ def advise_arguments(function: _Function) -> _Function:
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:  # the function itself failed
                 raise
             for name in options.keys() - parameters.keys():
-                if f"'{name}'" not in str(error):
+                text = str(error).partition(". Did you mean ")[0]  # Python 3.13 has advice of its own
+                if f"'{name}'" not in text:
                     continue
                 if name in _OF_DAEMONS:
-                    raise TypeError(f"{error}; {_OF_DAEMONS[name]}") from None
+                    raise TypeError(f"{text}; {_OF_DAEMONS[name]}") from None
                 if other := meant(name):
-                    raise TypeError(f"{error}; did you mean {other}=?") from None
+                    raise TypeError(f"{text}; did you mean {other}=?") from None
             raise
 
     return cast(_Function, call)
