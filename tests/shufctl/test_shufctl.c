@@ -534,13 +534,14 @@ static void one_client_has_no_plural(void **state)
 }
 
 /* In a container shufctl is the first process of its PID namespace, which ignores signals by
- * default. */
+ * default. The programs of unshare before util-linux 2.38 would ignore SIGTERM too. */
 static void signals_end_the_first_process(void **state)
 {
     (void)state;
     struct command c;
     const int status = shufctl_script(
-        &c, "unshare --pid --fork \"$0\" top --interval 1h >/dev/null & u=$!; i=0\n"
+        &c, "unshare --pid --fork env --default-signal=TERM \"$0\" top --interval 1h >/dev/null &\n"
+            "u=$!; i=0\n"
             "while kill -0 $u && [ $i -lt 400 ]; do i=$((i + 1)); sleep 0.05\n"
             "kill -TERM $(cat /proc/$u/task/$u/children); done 2>/dev/null\n"
             "[ $i -lt 400 ] || kill -KILL $(cat /proc/$u/task/$u/children); wait $u");
