@@ -32,6 +32,13 @@ complaints=$(SYSTEMD_UNIT_PATH=$units: systemd-analyze verify --man=no "$units"/
     fail "systemd-analyze verify: exit code $?"
 [ -z "$complaints" ] || fail "systemd-analyze verify: $complaints"
 
+# systemd 249, of Ubuntu 22.04, measures only loaded units.
+can_measure=yes
+systemd-analyze security --help | grep -q -e --offline || {
+    echo "skipped: this systemd-analyze does not measure the exposure of files"
+    can_measure=no
+}
+
 exposure() {
     SYSTEMD_UNIT_PATH=$units: systemd-analyze security --offline=true --no-pager "$1" |
         sed -n 's/.*Overall exposure level for .*: \([0-9.]*\) .*/\1/p'
@@ -39,6 +46,7 @@ exposure() {
 
 # check_exposure UNIT MOST: MOST is the present exposure, so a setting that is lost is seen
 check_exposure() {
+    [ "$can_measure" = yes ] || return 0
     found=$(exposure "$units/$1")
     awk -v found="$found" -v most="$2" 'BEGIN { exit !(found != "" && found + 0 <= most + 0) }' ||
         fail "$1: exposure '$found', expected at most $2"
