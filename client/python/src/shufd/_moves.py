@@ -127,7 +127,7 @@ class OneSidedLists(_Plan):
         numbers: Any = plan.numbers
         self.plan, self.windows, self.numbers = plan, plan.windows, numbers
         self._columns = self.windows[-1] + 1
-        begins = plan.begins if self.on_host else self._read_begins(numbers, plan.parts * self._columns)
+        begins: Any = plan.begins if self.on_host else self._read_begins(numbers, plan.parts * self._columns)
         #: of each part and window, and the places of each part
         self.begins: list[list[int]] = begins.reshape(-1, self._columns).tolist()
         self._first = int(numbers.ctypes.data if self.on_host else numbers.ptr)
@@ -168,7 +168,9 @@ class BothSidesLists(_Plan):
         numbers = self.numbers
         split, end = 2 * plan.world, 2 * plan.world + plan.sent
         counts = np.asarray(numbers[:split] if isinstance(numbers, np.ndarray) else numbers[:split].cpu())
-        self.to, self.arriving = counts.view(plan.numbers.dtype).reshape(2, -1).tolist()
+        both: Any = counts.view(plan.numbers.dtype).reshape(2, -1)
+        self.to: list[int] = both[0].tolist()
+        self.arriving: list[int] = both[1].tolist()
         self.order = Numbers(numbers[split:end], plan.sent)
         self.places = Numbers(numbers[end:], len(numbers) - end)
 

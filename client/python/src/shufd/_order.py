@@ -116,7 +116,8 @@ class Order(abc.ABC):
 
     def __iter__(self) -> Iterator[int]:
         for first in range(0, self._end, _CHUNK):
-            yield from self.range(first, min(_CHUNK, self._end - first)).tolist()
+            values: Any = self.range(first, min(_CHUNK, self._end - first))
+            yield from values.tolist()
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> npt.NDArray[Any]:
         return np.asarray(self[:], dtype)

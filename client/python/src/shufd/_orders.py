@@ -197,8 +197,8 @@ class Cursor:
 
     def next_chunk(self) -> Iterator[int] | None:
         """An iterator over the next indices; None at the end."""
-        values = self.take(CHUNK).tolist()
-        if not values:
+        values: Any = self.take(CHUNK)
+        if not values.size:
             return None
-        self._chunk = iter(values)
+        self._chunk = iter(values.tolist())
         return self._chunk

@@ -647,10 +647,10 @@ class MixtureDataset(torch.utils.data.Dataset):
         return self.__getitems__([position])[0]
 
     def __getitems__(self, positions: Sequence[Any]) -> list[Any]:
-        places = self._places([self._position(position) for position in positions])
+        places: Any = self._places([self._position(position) for position in positions])
         items: list[Any] = [None] * len(positions)
-        for source in np.unique(places.source).tolist():
-            at = np.flatnonzero(places.source == source).tolist()
+        for source in sorted(set(places.source.tolist())):
+            at = (places.source == source).nonzero()[0].tolist()
             records = places.record[at].tolist()
             found = _items(self.datasets[source], records)
             if not isinstance(found, (list, tuple)) or len(found) != len(records):
