@@ -27,7 +27,7 @@ def dir_of(names: Iterable[str]) -> Callable[[], list[str]]:
 
 def own_classes(module: str, values: Iterable[Any]) -> None:
     """Names the module in its public classes. Else help(), error reports and pickles name the private modules of
-    these classes. help() of Python 3.13 also names the module of each method."""
+    these classes. Since Python 3.12.3, help() also names the module of each method."""
     for value in values:
         if isinstance(value, type) and value.__module__.startswith(f"{module}._"):
             value.__module__ = module
