@@ -32,6 +32,20 @@ def free_port():
             return port
 
 
+def _has_libuv():
+    try:
+        dist.TCPStore("127.0.0.1", 0, None, True, datetime.timedelta(seconds=60), False)
+    except RuntimeError:
+        return False
+    return True
+
+
+STORE = {}  # options of a TCPStore
+if dist.is_available() and not _has_libuv():  # Debian 13's torch lacks it, but takes it by default
+    STORE["use_libuv"] = False
+    os.environ["USE_LIBUV"] = "0"  # for init_process_group(), also of child processes
+
+
 # ---- The work of a rank --------------------------------------------------------------------------
 
 

@@ -22,7 +22,7 @@ if not dist.is_available():
 import shufd
 import shufd.torch
 from conftest import run_threads
-from ranks import free_port
+from ranks import STORE, free_port
 from shufd import _agreement, _errors, _global_shuffle, _moves, _peer_memory, _plan, _process_group
 
 WORLD, WAIT_S = 4, 60
@@ -33,8 +33,10 @@ def stores():
     """A server in memory with a connection for each rank. A read waits for a second."""
     port = free_port()
     wait = datetime.timedelta(seconds=1)
-    server = dist.TCPStore("127.0.0.1", port, None, True, datetime.timedelta(seconds=60), False)
-    clients = [dist.TCPStore("127.0.0.1", port, None, False, datetime.timedelta(seconds=60), False) for _ in range(WORLD)]
+    server = dist.TCPStore("127.0.0.1", port, None, True, datetime.timedelta(seconds=60), False, **STORE)
+    clients = [
+        dist.TCPStore("127.0.0.1", port, None, False, datetime.timedelta(seconds=60), False, **STORE) for _ in range(WORLD)
+    ]
     for client in clients:
         client.set_timeout(wait)
     yield clients
