@@ -595,9 +595,14 @@ def test_sampler_made_before_the_ranks_is_refused(client, monkeypatch):
     early, given = (shufd.torch.DistributedSampler(Numbers(20), *ranks, client=client) for ranks in ((), (1, 0)))
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
+    early_in_worker = pickle.loads(pickle.dumps(early))  # not forked, so it does not know the ranks
     with pytest.raises(shufd.Invalid, match=r"^rank 0, num_replicas 1, taken before torch.distributed had its 2 ranks"):
         list(early)
     assert sorted(given) == list(range(20))
+    monkeypatch.delenv("RANK")
+    monkeypatch.delenv("WORLD_SIZE")
+    with pytest.raises(shufd.Invalid, match=r"^rank 0, num_replicas 1, taken before torch.distributed had its 2 ranks"):
+        list(early_in_worker)
 
 
 def test_sampler_made_before_a_group_of_one_rank_is_refused(client, monkeypatch, tmp_path):

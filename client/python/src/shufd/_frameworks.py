@@ -112,6 +112,16 @@ def skipper() -> str:
     return ""
 
 
+def counts_batches() -> bool:
+    """Whether a StatefulDataLoader draws the indices of the caller through a class without a state. The state of the loader
+    then has the number of batches since the loader began, and its next job leaves out so many of the whole epoch."""
+    for frame in _frames():
+        if _place_of(frame) == (_STATEFUL, "_next_index"):
+            owner = frame.f_locals["self"]
+            return not any(hasattr(source, "state_dict") for source in (owner._index_sampler, owner._sampler_iter))
+    return False
+
+
 def _torchdata() -> Any:
     """The object of torchdata that calls the caller directly, or None."""
     for frame in _frames():

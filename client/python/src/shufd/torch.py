@@ -98,7 +98,8 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
                    another order is refused
     check_ranks    True: the first iteration fails with Mismatch if another rank has other data, another seed or
                    another epoch. It asks the store of torch.distributed once, without waiting for a rank. Only if
-                   torch.distributed is initialised with `num_replicas` ranks
+                   torch.distributed is initialised with `num_replicas` ranks, and not where a worker reads the
+                   sampler, as of an IterableDataset: call shufd.verify() there, before the loader
 
     Without set_epoch(), each iteration repeats the epoch. `len()` is the length of a whole epoch, even
     if an iteration continues in the middle; `remaining` counts from the middle. The sampler computes its
@@ -127,7 +128,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         check_ranks: bool = True,
     ) -> None:
         self.rank, self.num_replicas = rank_and_world(rank, num_replicas)
-        self._is_of_launcher = rank is None and num_replicas is None
+        self._is_of_launcher, self._later = rank is None and num_replicas is None, 0
         self.chunk = chunk_of(chunk)
         _sampling.check(dataset, seed, algorithm, client, self.chunk, window)
         _sampling.Resumable.__init__(self, dataset)
@@ -164,7 +165,16 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         super().set_epoch(epoch)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**_sampling.Resumable.__getstate__(self), "_is_divided": self._is_divided or _frameworks.divides_again()}
+        own = {"_is_divided": self._is_divided or _frameworks.divides_again(), "_later": self._ranks_of_later()}
+        return {**_sampling.Resumable.__getstate__(self), **own}
+
+    def _ranks_of_later(self) -> int:
+        """The number of ranks, if this sampler was made before torch.distributed had them, else 0. A copy in a worker that
+        was not forked knows it from its state, because torch.distributed has no ranks there."""
+        is_known = group_of_torch() is not None or launched_ranks() > 1
+        if self._is_of_launcher and is_known and rank_and_world() != (self.rank, self.num_replicas):
+            return rank_and_world()[1]
+        return self._later
 
     @property
     def dataset(self) -> Sized:
@@ -199,11 +209,10 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
 
     def _cursor_from(self, start: int) -> Cursor:
         share = self._share(start)
-        is_known = group_of_torch() is not None or launched_ranks() > 1
-        if self._is_of_launcher and is_known and rank_and_world() != (self.rank, self.num_replicas):
+        if ranks := self._ranks_of_later():
             raise Invalid(
                 f"rank {self.rank}, num_replicas {self.num_replicas}, taken before torch.distributed had its "
-                f"{counted(launched_ranks(), 'rank')}: make the sampler after torch.distributed.init_process_group(), or pass "
+                f"{counted(ranks, 'rank')}: make the sampler after torch.distributed.init_process_group(), or pass "
                 "num_replicas and rank"
             )
         if self._is_divided or _frameworks.divides_again():

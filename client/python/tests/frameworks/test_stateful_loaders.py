@@ -39,6 +39,24 @@ def epochs_of(sampler, loader, epochs, sets_epoch):
         yield indices_of(loader)
 
 
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_loaded_place_below_the_batch_sampler_of_torch_is_refused(workers):
+    """The state of the loader would have the number of batches since that place, and the next job would leave out so many
+    batches of the whole epoch."""
+    sampler = shufd.torch.RandomSampler(range(20), seed=7)
+    indices = iter(sampler)
+    [*itertools.islice(indices, 10)]
+    state = sampler.state_dict(used=10)
+    for kind in shufd.torch.BatchSampler, torch.utils.data.BatchSampler:
+        sampler.load_state_dict(state)
+        loader = StatefulDataLoader(range(20), batch_sampler=kind(sampler, 5, False), num_workers=workers)
+        if kind is shufd.torch.BatchSampler:
+            assert len(indices_of(loader)) == 10
+            continue
+        with pytest.raises(shufd.Invalid, match="^sampler: its state, at position 10, .*: use shufd.torch.BatchSampler$"):
+            next(iter(loader))
+
+
 def continued(make, steps):
     """What the loader of a job gives in so many steps, and then that of the next job, which continues."""
     loader = make()
