@@ -237,7 +237,7 @@ class Resumable:
             self._n, self._loaded_by = len(self._data), "job"
         if skipper := _frameworks.skipper():
             self._check_skips(skipper, self._resume or 0)
-        elif self._resume and _frameworks.counts_batches():
+        elif self._resume and not self._is_end(self._resume) and _frameworks.counts_batches():
             raise _errors.Invalid(
                 f"sampler: its state, at position {self._resume}, is loaded below a batch sampler without a state, so the state "
                 "of the StatefulDataLoader would count from there: use shufd.torch.BatchSampler"
